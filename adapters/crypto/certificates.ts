@@ -5,6 +5,7 @@ import {
   Certificates,
   type ChainProfile,
   type ChainVerdict,
+  type IssuerSigned,
   type TrustAnchor,
 } from '../../application/ports/certificates.ts';
 import type { Certificate } from '../../domain/formats/der/certificate.ts';
@@ -18,6 +19,7 @@ import {
   isSigned,
   namesIssuer,
 } from './certificate-path.ts';
+import { isIssuerSigned } from './issuer-signature.ts';
 
 type Trusted = Extract<ChainVerdict, { trusted: true }>;
 type Refused = Extract<ChainVerdict, { trusted: false }>;
@@ -83,6 +85,11 @@ export class NodeCertificates extends Certificates {
       until: Math.min(...found.path.map((certificate) => certificate.notAfter.getTime())),
     });
     return found.verdict;
+  }
+
+  override hasSigned(issuer: string, signed: IssuerSigned): boolean {
+    const certificate = this.#read(issuer);
+    return certificate !== undefined && isIssuerSigned(certificate, signed);
   }
 
   #indexOf(anchors: readonly TrustAnchor[]): AnchorIndex {
@@ -205,6 +212,7 @@ function accept(path: readonly Certificate[], anchor: Certificate): Search {
     subject: leaf.subjectText,
     fingerprint: leaf.hash,
     names: namesOf(leaf),
+    below: path.filter(({ hash: own }) => own !== anchor.hash).length,
   };
   return { path, verdict };
 }

@@ -23,10 +23,14 @@ export class AddressGuard {
     this.#entries = allow.map(readEntry);
   }
 
-  /** The same for the calls of one tenant; `undefined` stands for the service itself. */
-  of(tenantId: string | undefined): GuardOfOne {
+  /**
+   * The same for the calls of one tenant; `undefined` stands for the service itself.
+   * @param isSigned whether what is fetched is signed, so that TLS is not needed in public.
+   */
+  of(tenantId: string | undefined, isSigned = false): GuardOfOne {
     return new GuardOfOne(
       this.#entries.filter((entry) => entry.tenantId === undefined || entry.tenantId === tenantId),
+      isSigned,
     );
   }
 }
@@ -34,9 +38,11 @@ export class AddressGuard {
 /** What one tenant may call. */
 export class GuardOfOne {
   readonly #entries: readonly Entry[];
+  readonly #isSigned: boolean;
 
-  constructor(entries: readonly Entry[]) {
+  constructor(entries: readonly Entry[], isSigned: boolean) {
     this.#entries = entries;
+    this.#isSigned = isSigned;
   }
 
   /** Whether a connection may be made to this address, which `target` leads to. */
@@ -47,7 +53,7 @@ export class GuardOfOne {
       return this.#isListedAlone(address, port) || (isMetadataName(host) && this.#isNamed(host, port));
     }
     if (this.isListedHost(host, port) || this.#isListed(address, port)) return true;
-    return protocol === 'https:' && isPublic(address);
+    return this.#isPublicly(protocol, port) && isPublic(address);
   }
 
   /** @param host lower case, without the brackets of an IPv6 literal. */
@@ -70,7 +76,6 @@ export class GuardOfOne {
   refuses(text: string): boolean {
     const url = URL.parse(text);
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return true;
-    const isHttps = url.protocol === 'https:';
     const target = targetOf(url);
     const { host, port } = target;
     if (isIP(host) !== 0) return !this.permits(target, host);
@@ -78,7 +83,10 @@ export class GuardOfOne {
     if (this.isListedHost(host, port)) return false;
     if (LOCAL_NAME.test(host)) return LOOPBACK.every((address) => !this.isListedAddress(address, port));
     // Without TLS a name has to lead into a listed network.
-    return !isHttps && !this.#entries.some((entry) => entry.network !== undefined && fitsPort(entry, port));
+    return (
+      !this.#isPublicly(url.protocol, port) &&
+      !this.#entries.some((entry) => entry.network !== undefined && fitsPort(entry, port))
+    );
   }
 
   /** Whether this is a global unicast address, looked at as the address that is called in the end. */
@@ -93,6 +101,11 @@ export class GuardOfOne {
     return this.#entries.some(
       (entry) => entry.network !== undefined && isAlone(entry.network) && fitsPort(entry, port),
     );
+  }
+
+  /** How public addresses are called. Without TLS on the port of http alone: no other service is spoken to. */
+  #isPublicly(protocol: string, port: number): boolean {
+    return protocol === 'https:' || (this.#isSigned && protocol === 'http:' && port === 80);
   }
 
   #isNamed(host: string, port: number): boolean {

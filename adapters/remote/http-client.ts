@@ -57,7 +57,7 @@ export class GuardedHttpClient extends Remote {
 
   /** The time limit covers everything from waiting for a turn and name resolution to the last byte. */
   override async request(url: string, options: Options): Promise<RemoteResponse> {
-    const target = this.#admit(url, options.tenantId);
+    const target = this.#admit(url, options);
     if (this.#isClosed) throw new RemoteError('busy', 'The service is stopping.');
     const end = new AbortController();
     const timer = setTimeout(() => {
@@ -84,7 +84,7 @@ export class GuardedHttpClient extends Remote {
   }
 
   /** What can be refused without asking a name server. */
-  #admit(text: string, tenantId: string | undefined): URL {
+  #admit(text: string, { tenantId, isSigned }: Options): URL {
     const url = URL.parse(text);
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
       throw new RemoteError('refused_address', 'Only https addresses can be called.');
@@ -92,7 +92,7 @@ export class GuardedHttpClient extends Remote {
     if (url.username !== '' || url.password !== '') {
       throw new RemoteError('refused_address', `An address at ${url.host} carries credentials.`);
     }
-    if (isPermittedLiteral(this.#guard.of(tenantId), url) === false) {
+    if (isPermittedLiteral(this.#guard.of(tenantId, isSigned), url) === false) {
       throw new RemoteError('refused_address', `${url.origin} may not be called.`);
     }
     return url;
@@ -114,7 +114,7 @@ export class GuardedHttpClient extends Remote {
   }
 
   async #exchange({ url, options, party, end }: Call): Promise<RemoteResponse> {
-    const lane = this.#lanes.enter(party, url.origin);
+    const lane = this.#lanes.enter(party, url.origin, options.isSigned);
     const bytes = this.#bytes.open(party, end);
     const underWay = { all: this.#all.inside, own: this.#tenants.get(party)?.inside ?? 0 };
     try {

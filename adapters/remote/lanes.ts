@@ -27,10 +27,10 @@ export class Lanes {
     this.#resolve = resolve;
   }
 
-  /** To be given back with `leave`. */
-  enter(party: string, origin: string): Lane {
-    const key = `${party} ${origin}`;
-    const lane = this.#lanes.get(key) ?? this.#open(key, party, origin);
+  /** To be given back with `leave`. @param isSigned see `AddressGuard.of`; such calls share no connection with others. */
+  enter(party: string, origin: string, isSigned = false): Lane {
+    const key = `${party} ${origin}${isSigned ? ' signed' : ''}`;
+    const lane = this.#lanes.get(key) ?? this.#open(key, party, origin, isSigned);
     lane.calls++;
     return lane;
   }
@@ -53,8 +53,8 @@ export class Lanes {
     await Promise.all(Array.from(this.#lanes.values(), ({ pool }) => pool.close()));
   }
 
-  #open(key: string, party: string, origin: string): Lane {
-    const guard = this.#guard.of(party === '' ? undefined : party);
+  #open(key: string, party: string, origin: string, isSigned: boolean): Lane {
+    const guard = this.#guard.of(party === '' ? undefined : party, isSigned);
     const pool = new Pool(origin, {
       connections: CALLS_OF_LANE,
       pipelining: 1,

@@ -3,17 +3,26 @@ import { needs } from '../needs.ts';
 import { changeOwn } from '../own-changes.ts';
 import { type CachedLists, EventBus } from '../ports/event-bus.ts';
 import { Store } from '../ports/store.ts';
+import { RevocationLists } from '../revocation/revocation-lists.ts';
 import { RemoteStatusLists } from '../status-lists/remote-status-lists.ts';
 import type { FetchedListStats } from '../trust-lists/fetched-lists.ts';
 import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 
-export type CacheStats = { readonly trustLists: FetchedListStats; readonly statusLists: FetchedListStats };
+export type CacheStats = Readonly<Record<'trustLists' | 'statusLists' | 'revocationLists', FetchedListStats>>;
 
 /** What this process keeps of the lists that the tenant relies on. */
-export class GetCacheStats extends needs({ trustLists: TrustLists, remoteStatusLists: RemoteStatusLists }) {
+export class GetCacheStats extends needs({
+  trustLists: TrustLists,
+  remoteStatusLists: RemoteStatusLists,
+  revocationLists: RevocationLists,
+}) {
   execute({ tenantId }: TenantCaller): CacheStats {
-    const { trustLists, remoteStatusLists } = this.ports;
-    return { trustLists: trustLists.stats(tenantId), statusLists: remoteStatusLists.stats(tenantId) };
+    const { trustLists, remoteStatusLists, revocationLists } = this.ports;
+    return {
+      trustLists: trustLists.stats(tenantId),
+      statusLists: remoteStatusLists.stats(tenantId),
+      revocationLists: revocationLists.stats(tenantId),
+    };
   }
 }
 

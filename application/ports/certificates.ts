@@ -26,6 +26,8 @@ export type ChainVerdict =
       readonly names: readonly string[];
       /** That anchor's DER, standard base64. */
       readonly anchorCertificate: string;
+      /** How many certificates of the chain stand below the anchor; none where the leaf itself is the anchor. */
+      readonly below: number;
     }
   | { readonly trusted: false; readonly reason: RefusalReason; readonly detail: string };
 
@@ -35,6 +37,14 @@ export type ChainProfile = {
   readonly purpose: CertificatePurpose;
   /** A self-signed leaf or an anchor inside the chain refuses. */
   readonly haip?: boolean;
+};
+
+/** What an authority signed beside certificates. */
+export type IssuerSigned = {
+  readonly toBeSigned: Buffer;
+  /** Dotted object identifier. */
+  readonly algorithm: string;
+  readonly signature: Buffer;
 };
 
 /** Validates X.509 paths (RFC 5280 section 6.1, reduced as `domain/keys/certificate-profile.ts` documents). */
@@ -48,4 +58,7 @@ export abstract class Certificates {
     now: Date,
     profile: ChainProfile,
   ): ChainVerdict;
+
+  /** @param issuer DER, standard base64: a certificate of a path that holds. */
+  abstract hasSigned(issuer: string, signed: IssuerSigned): boolean;
 }

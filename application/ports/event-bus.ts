@@ -1,7 +1,7 @@
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 
 /** Copies of the lists of others. */
-export type CachedLists = 'trust-lists' | 'status-lists';
+export type CachedLists = 'trust-lists' | 'status-lists' | 'revocation-lists';
 
 /** A hint that a row changed. The row is the truth: a lost or doubled hint costs latency, never correctness. */
 export type WakeUp =

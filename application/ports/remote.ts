@@ -46,6 +46,8 @@ export abstract class Remote {
       readonly maxBytes: number;
       /** Whether what comes with a status from 400 on is read; without it the body is empty then. */
       readonly readsErrors?: boolean;
+      /** Whether what comes is signed, and verified by the caller: then http to public addresses will do, on its own port. */
+      readonly isSigned?: boolean;
     },
   ): Promise<RemoteResponse>;
 }

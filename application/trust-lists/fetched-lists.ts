@@ -114,17 +114,22 @@ export class FetchedLists<L extends Fetched> {
   }
 }
 
-type Wanted = { readonly tenantId: string; readonly accept: string; readonly maxBytes: number };
+type Wanted = {
+  readonly tenantId: string;
+  readonly accept: string;
+  readonly maxBytes: number;
+  readonly isSigned?: boolean;
+};
 
 /** One attempt. @param refusal what it means that the list cannot be had, and why. */
 export async function download(
   remote: Remote,
   uri: string,
-  { tenantId, accept, maxBytes }: Wanted,
+  { tenantId, accept, maxBytes, isSigned = false }: Wanted,
   refusal: (why: string) => Error,
 ): Promise<RemoteResponse> {
   const headers = { accept };
-  const options = { tenantId, method: 'GET', headers, timeoutMs: TIMEOUT_MS, maxBytes } as const;
+  const options = { tenantId, method: 'GET', headers, timeoutMs: TIMEOUT_MS, maxBytes, isSigned } as const;
   const answer = await remote.request(uri, options).catch((error: unknown) => {
     throw error instanceof RemoteError ? refusal(error.fault) : error;
   });

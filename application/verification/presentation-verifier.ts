@@ -10,12 +10,12 @@ import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
+import type { CertificateRevocation } from '../../domain/verification/certificate-revocation.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
-import { type PresentedIssuer, vouchesForIss } from '../../domain/verification/presented-issuer.ts';
-import type { CheckInputs } from '../../domain/verification/report.ts';
+import { vouchesForIss } from '../../domain/verification/presented-issuer.ts';
 import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
 import {
   deviceTransactionData,
@@ -25,12 +25,14 @@ import { type CheckedPresentation, judge, type Verdict } from '../../domain/veri
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
 import { Signatures } from '../ports/signatures.ts';
+import { RevocationChecker } from '../revocation/check-revocation.ts';
 import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
 import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { type IssuerTrust, IssuerTrusts, revokersOf, withoutQuery } from './issuer-trust.ts';
+import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
 import { authorityOf, demandedLists, type TrustedChain } from './trusted-authorities.ts';
 
 /** What of a request its answer is held against. */
@@ -54,6 +56,7 @@ export type PresentationsToVerify = {
 type Task = PresentationsToVerify & {
   readonly trust: IssuerTrust;
   readonly mdlProfile: MdlProfile | undefined;
+  readonly certificateRevocation: CertificateRevocation;
 };
 
 /** More presentations than any wallet sends; each costs two signatures. */
@@ -63,6 +66,7 @@ const MAX_PRESENTATIONS = 100;
 export class PresentationVerifier extends needs({
   signatures: Signatures,
   certificates: Certificates,
+  revocationChecker: RevocationChecker,
   statusChecker: StatusChecker,
   issuerTrusts: IssuerTrusts,
 }) {
@@ -76,7 +80,7 @@ export class PresentationVerifier extends needs({
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
     const trust = await this.ports.issuerTrusts.of(configured, configurationId);
-    const task = { ...wanted, trust, mdlProfile: await mdlProfileOf(configured, configurationId) };
+    const task = { ...wanted, trust, ...(await rulesOf(configured, configurationId)) };
     const checked: CheckedPresentation[] = [];
     for (const { id, text, index } of presented) {
       const own = query.credentials.get(id);
@@ -99,6 +103,8 @@ export class PresentationVerifier extends needs({
     try {
       const verified = isMdoc ? this.#openMdoc(task, query, text) : this.#openSdJwtVc(task, query, text);
       inputs = { ...inputs, ...credentialInputs(task, verified) };
+      const asked = await this.#checkRevocation(task, verified);
+      if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
       await this.#checkStatus(task, query, verified);
       const { certificates } = this.ports;
       const authority = authorityOf(certificates, task.trust, query.authorities, verified, task.now);
@@ -177,6 +183,11 @@ export class PresentationVerifier extends needs({
     };
   }
 
+  /** After everything that needs no call: who presents what is not its own has nobody called. */
+  #checkRevocation({ configured, certificateRevocation: mode }: Task, { chain, issuer }: Verified) {
+    return this.ports.revocationChecker.check({ tenantId: configured.tenantId, mode, chain, issuer });
+  }
+
   async #checkStatus(
     { configured, trust }: Task,
     { authorities }: CompiledCredentialQuery,
@@ -200,20 +211,14 @@ type Verified = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
     readonly credential: Omit<PresentedCredential, 'authority'>;
   };
 
-async function mdlProfileOf(configured: TenantConfiguration, configurationId: string | undefined) {
-  if (configurationId === undefined) return undefined;
-  return (await configured.presentationConfiguration(configurationId))?.mdlProfile ?? undefined;
-}
-
-function issuerOf({ trust }: Task, { issuer }: Verified): PresentedIssuer {
-  const { subject, fingerprint, anchor } = issuer;
-  const listings = trust.listed.get(anchor)?.listings ?? [];
-  const listed = listings.map(({ entity, list }) => ({
-    entity: entity.name,
-    list: withoutQuery(list.uri),
-    sequenceNumber: list.sequenceNumber,
-  }));
-  return { subject, fingerprint, anchor, ...(listed.length > 0 && { listed }) };
+async function rulesOf(
+  configured: TenantConfiguration,
+  configurationId: string | undefined,
+): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation'>> {
+  const configuration =
+    configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
+  const { mdlProfile, certificateRevocation } = configuration ?? {};
+  return { mdlProfile: mdlProfile ?? undefined, certificateRevocation: certificateRevocation ?? 'off' };
 }
 
 /** What nothing ties to the signer answers no query and reaches no backend. */
@@ -225,39 +230,6 @@ function withoutForeignIss<Claims extends object>(
   const others = Object.assign(Object.create(null), claims);
   delete others.iss;
   return others;
-}
-
-/** What is known before the presentation is opened. */
-function requestInputs(
-  { trust, binding, now }: Task,
-  { format, types }: CompiledCredentialQuery,
-): CheckInputs {
-  const { anchors, lists } = trust;
-  return {
-    form: format,
-    'issuer trust': `${anchors.length} anchors, of ${lists.length} trust lists and the configuration`,
-    'validity period': now.toISOString(),
-    'key binding': [binding.audience].flat().join(' '),
-    query: [...types].join(' '),
-  };
-}
-
-function credentialInputs({ trust }: Task, { issuer, statusReference }: Verified): CheckInputs {
-  const listings = trust.listed.get(issuer.anchor)?.listings ?? [];
-  const sources = listings.map(
-    ({ entity, list }) => `${entity.name} on ${withoutQuery(list.uri)} number ${list.sequenceNumber}`,
-  );
-  return {
-    'issuer trust': `${issuer.subject} under the anchor ${issuer.anchor} (${sources.length === 0 ? 'configured' : sources.join(', ')})`,
-    // The index tells credentials apart, which is nobody's business once this one is refused.
-    status: statusReference === undefined ? 'none' : withoutQuery(statusReference.uri),
-  };
-}
-
-/** An issuer that nobody vouches for may well stand on the list that could not be had. */
-function detailOf({ reason, message }: Refusal, { missing }: IssuerTrust): string {
-  if (reason !== 'untrusted_chain' || missing.length === 0) return message;
-  return `${message}; trust lists that could not be used: ${missing.join('; ')}`;
 }
 
 function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential): JsonObject {

@@ -12,6 +12,8 @@ export type RefusalReason =
   | 'certificate_expired'
   | 'certificate_profile'
   | 'x5c_contains_anchor'
+  | 'certificate_revoked'
+  | 'revocation_unavailable'
   | 'unsupported_crit'
   | 'unsupported_hash'
   | 'duplicate_digest'

@@ -10,6 +10,7 @@ import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
+import { CertificateRevocationChoice } from './certificate-revocation.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
 import { INVOCATION_URI } from './request-object.ts';
 import { transactionDataFaults } from './transaction-data-faults.ts';
@@ -154,6 +155,7 @@ export const PresentationConfigurationBody = z
           'document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the ' +
           'licence. With none they are judged like signers of other mdocs',
       ),
+    certificateRevocation: CertificateRevocationChoice,
     responseMode: z
       .enum(['direct_post.jwt', 'direct_post'])
       .default('direct_post.jwt')

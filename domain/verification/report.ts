@@ -20,6 +20,7 @@ export type CheckName =
   | 'key binding'
   | 'device signature'
   | 'transaction data'
+  | 'certificate revocation'
   | 'status'
   | 'query';
 
@@ -28,6 +29,8 @@ export type CheckInputs = { readonly [name in CheckName]?: string };
 
 // biome-ignore format: a table
 const FINAL_CHECKS: readonly Check[] = [
+  { what: 'certificate revocation', section: 'RFC 5280 section 6.3',
+    reasons: ['certificate_revoked', 'revocation_unavailable'] },
   { what: 'status', section: 'Token Status List section 8.3',
     reasons: ['status_revoked', 'status_suspended', 'status_unknown', 'status_unavailable', 'status_invalid'] },
   { what: 'query', section: 'OpenID4VP 1.0 section 6',
@@ -111,8 +114,10 @@ export function reportOf(
 ): JsonObject[] {
   const checks = CHECKS[format];
   const failed = refusal === undefined ? checks.length : (POSITIONS.get(format)?.get(refusal.reason) ?? 0);
-  return checks.slice(0, failed + 1).map(({ what, section }, position) => {
+  return checks.slice(0, failed + 1).flatMap(({ what, section }, position) => {
     const input = inputs[what];
+    // Nobody is to read that it passed where it was switched off.
+    if (what === 'certificate revocation' && input === undefined && position < failed) return [];
     const common = { id, index, check: what, ...(input !== undefined && { input }) };
     if (refusal === undefined || position < failed) return { ...common, result: 'passed', section };
     const { reason, detail } = refusal;

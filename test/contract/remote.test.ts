@@ -355,6 +355,20 @@ async function aServerCertificate(host: string): Promise<{ key: string; cert: st
   return { key, cert: writePemCertificates([certificate]) };
 }
 
+describe('GuardedHttpClient, asked for what is signed', () => {
+  it('calls no inner address without TLS, whatever name leads there', async () => {
+    const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
+    const client = new GuardedHttpClient({ allow: [], resolve });
+    try {
+      for (const url of ['http://ca.example/', 'http://127.0.0.1/', 'http://ca.example:8080/']) {
+        expect(await faultOf(client, url, { isSigned: true }), url).to.equal('refused_address');
+      }
+    } finally {
+      await client.close();
+    }
+  });
+});
+
 describe('AddressGuard', () => {
   it('takes global unicast addresses for public, also translated ones', () => {
     const guard = new AddressGuard([]).of('acme');
@@ -382,6 +396,34 @@ describe('AddressGuard', () => {
     expect(guard.isListedAddress('fd00::1', 443)).to.equal(true);
     expect(guard.isListedAddress('fd00::1', 80)).to.equal(false);
     expect(guard.isListedAddress('::1', 80)).to.equal(true);
+  });
+
+  it('lets what is signed come without TLS, from public addresses and the port of http alone', () => {
+    const all = new AddressGuard([]);
+    const [signed, plain] = [all.of('acme', true), all.of('acme')];
+    const target = { host: 'ca.example', port: 80, protocol: 'http:' };
+    expect(signed.permits(target, '93.184.215.14')).to.equal(true);
+    expect(plain.permits(target, '93.184.215.14')).to.equal(false);
+    for (const address of ['127.0.0.1', '10.0.0.2', '169.254.169.254', '::1', 'fd00::1', '::ffff:10.0.0.2']) {
+      expect(signed.permits(target, address), address).to.equal(false);
+    }
+    expect(signed.permits({ ...target, port: 25 }, '93.184.215.14')).to.equal(false);
+    for (const url of ['http://93.184.215.14/ca.crl', 'http://ca.example/ca.crl']) {
+      expect([signed.refuses(url), plain.refuses(url.replace('ca.example', '8.8.8.8'))], url).to.deep.equal([
+        false,
+        true,
+      ]);
+    }
+    for (const url of [
+      'http://93.184.215.14:8080/ca.crl',
+      'http://127.0.0.1/ca.crl',
+      'http://localhost/ca.crl',
+      'http://metadata.google.internal/ca.crl',
+      'ldap://93.184.215.14/ca.crl',
+      'ftp://ca.example:80/ca.crl',
+    ]) {
+      expect(signed.refuses(url), url).to.equal(true);
+    }
   });
 
   describe('without a name server', () => {

@@ -1,8 +1,11 @@
 import { sign, webcrypto } from 'node:crypto';
 import {
+  AuthorityInfoAccessExtension,
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
+  CRLDistributionPointsExtension,
   ExtendedKeyUsageExtension,
+  Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
@@ -45,6 +48,14 @@ export type CertificateOptions = {
   /** Key identifiers of the subject and of its authority where they are not made of the keys, hexadecimal; null: none. */
   readonly keyId?: string | null;
   readonly authorityKeyId?: string;
+  /** Addresses of revocation lists, each a distribution point of its own. */
+  readonly lists?: readonly string[];
+  /** Address of an OCSP responder. */
+  readonly ocsp?: string;
+  /** False: an authority may not sign revocation lists. */
+  readonly signsLists?: boolean;
+  /** Whether it says that it is never revoked (RFC 9608). */
+  readonly neverRevoked?: boolean;
   /** Whether these purposes are marked critical. */
   readonly critical?: boolean;
 };
@@ -79,7 +90,8 @@ async function certificateFor(
   const publicKey = await importPublic(jwk);
   const signer = by ?? self;
   const leafUsage = options.signs === false ? KeyUsageFlags.keyAgreement : KeyUsageFlags.digitalSignature;
-  const usage = ca ? KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign : leafUsage;
+  const listUsage = options.signsLists === false ? 0 : KeyUsageFlags.cRLSign;
+  const usage = ca ? KeyUsageFlags.keyCertSign | listUsage : leafUsage;
   const certificate = await X509CertificateGenerator.create({
     subject: `CN=${name}${organizationIdentifier === undefined ? '' : `, 2.5.4.97=${organizationIdentifier}`}`,
     issuer: `CN=${by?.name ?? name}`,
@@ -98,12 +110,21 @@ async function certificateFor(
       ...(dns.length > 0
         ? [new SubjectAlternativeNameExtension(dns.map((value) => ({ type: 'dns', value })))]
         : []),
+      ...revocationOf(options),
       ...(purposes.length > 0 ? [new ExtendedKeyUsageExtension([...purposes], options.critical)] : []),
     ],
   });
   const der = Buffer.from(certificate.rawData);
   const { validity } = options;
   return (validity === undefined ? der : withTimes(der, validity, signer)).toString('base64');
+}
+
+function revocationOf({ lists = [], ocsp, neverRevoked = false }: CertificateOptions): readonly Extension[] {
+  return [
+    ...(lists.length > 0 ? [new CRLDistributionPointsExtension([...lists])] : []),
+    ...(ocsp === undefined ? [] : [new AuthorityInfoAccessExtension({ ocsp: [ocsp] })]),
+    ...(neverRevoked ? [new Extension('2.5.29.56', false, new Uint8Array([5, 0]))] : []),
+  ];
 }
 
 /** The certificate with other times, signed again. */

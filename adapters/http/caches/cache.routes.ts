@@ -18,7 +18,11 @@ const ListCacheView = z.object({
 });
 
 const CacheStatsView = z
-  .object({ trustListCache: ListCacheView, statusListCache: ListCacheView })
+  .object({
+    trustListCache: ListCacheView,
+    statusListCache: ListCacheView,
+    revocationListCache: ListCacheView.describe('Revocation lists of issuers of certificates'),
+  })
   .meta({ id: 'CacheStats' });
 
 type ClearQuery = z.ZodType<{ releases?: 'true' | 'false' | undefined }>;
@@ -34,7 +38,11 @@ const TrustListQuery: ClearQuery = z.object({
 const NoQuery: ClearQuery = z.object({});
 
 const CLEARS: readonly { path: string; summary: string; lists: readonly CachedLists[] }[] = [
-  { path: '/cache', summary: 'Forget all lists of others', lists: ['trust-lists', 'status-lists'] },
+  {
+    path: '/cache',
+    summary: 'Forget all lists of others',
+    lists: ['trust-lists', 'status-lists', 'revocation-lists'],
+  },
   { path: '/cache/trust-list', summary: 'Forget the trust lists of others', lists: ['trust-lists'] },
   { path: '/cache/status-list', summary: 'Forget the status lists of others', lists: ['status-lists'] },
 ];
@@ -51,10 +59,11 @@ export const cacheRoutes = family(
       description: 'Of the process that answers; each has copies of its own.',
       responses: { 200: CacheStatsView },
       handle({ caller }) {
-        const { trustLists, statusLists } = getCacheStats.execute(caller);
+        const { trustLists, statusLists, revocationLists } = getCacheStats.execute(caller);
         return reply(200, {
           trustListCache: toListCacheView(trustLists),
           statusListCache: toListCacheView(statusLists),
+          revocationListCache: toListCacheView(revocationLists),
         });
       },
     }),

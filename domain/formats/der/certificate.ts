@@ -51,7 +51,7 @@ export type Certificate = {
   readonly criticalExtensions: ReadonlySet<string>;
 };
 
-export const KEY_USAGE = { digitalSignature: 0, keyCertSign: 5 } as const;
+export const KEY_USAGE = { digitalSignature: 0, keyCertSign: 5, cRLSign: 6 } as const;
 
 const EXTENSION = {
   subjectKeyId: '2.5.29.14',
@@ -123,14 +123,21 @@ function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   return readPublicJwk(key.export({ format: 'jwk' }));
 }
 
-type Extension = { readonly critical: boolean; readonly value: Buffer };
+export type Extension = { readonly critical: boolean; readonly value: Buffer };
 
 /** By dotted object identifier. @throws Error for one that occurs twice. */
 export function extensionsOf(fields: readonly DerElement[]): ReadonlyMap<string, Extension> {
-  const field = fields.find(({ tag }) => tag === 0xa3);
+  return readExtensionList(fields.find(({ tag }) => tag === 0xa3));
+}
+
+/** @param field explicitly tagged `Extensions`; none where there is no such field. @throws DerError for more than `max`. */
+export function readExtensionList(
+  field: DerElement | undefined,
+  max?: number,
+): ReadonlyMap<string, Extension> {
   const extensions = new Map<string, Extension>();
-  for (const extension of field === undefined ? [] : readSequence(field.content)) {
-    const parts = readElements(extension.content);
+  for (const extension of field === undefined ? [] : readSequence(field.content, max)) {
+    const parts = readElements(extension.content, max);
     const oid = readOid(parts[0]?.content ?? Buffer.alloc(0));
     // RFC 5280 section 4.2: not more than once each
     if (extensions.has(oid)) throw new DerError('an extension occurs twice');

@@ -43,10 +43,11 @@ export function readElement(bytes: Buffer, tag?: number): DerElement {
   return element;
 }
 
-/** The elements that stand one after the other in `content`. @throws DerError */
-export function readElements(content: Buffer): DerElement[] {
+/** The elements that stand one after the other in `content`. @throws DerError, also for more than `max`. */
+export function readElements(content: Buffer, max = Number.POSITIVE_INFINITY): DerElement[] {
   const elements: DerElement[] = [];
   for (let at = 0; at < content.length; ) {
+    if (elements.length === max) throw new DerError('too many elements');
     const element = readAt(content, at);
     elements.push(element);
     at += element.whole.length;
@@ -54,9 +55,9 @@ export function readElements(content: Buffer): DerElement[] {
   return elements;
 }
 
-/** Elements of a SEQUENCE. @throws DerError */
-export function readSequence(bytes: Buffer): DerElement[] {
-  return readElements(readElement(bytes, TAG.sequence).content);
+/** Elements of a SEQUENCE. @throws DerError, also for more than `max`. */
+export function readSequence(bytes: Buffer, max?: number): DerElement[] {
+  return readElements(readElement(bytes, TAG.sequence).content, max);
 }
 
 /** Dotted form of an object identifier's content. @throws DerError */

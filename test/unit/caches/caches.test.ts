@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
+import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { type AdministrationWorld, anAdministration } from '../administration/kit.ts';
@@ -29,17 +30,24 @@ describe('Copies of the lists of others', () => {
       ...world,
       trustLists: new TrustLists(world),
       remoteStatusLists: new RemoteStatusLists(world),
+      revocationLists: new RevocationLists(world),
     };
     const stats = new GetCacheStats(ports).execute(caller());
-    expect(stats).to.have.all.keys('trustLists', 'statusLists');
+    expect(stats).to.have.all.keys('trustLists', 'statusLists', 'revocationLists');
     expect(stats.trustLists).to.deep.equal(ports.trustLists.stats(ACME));
     expect(stats.statusLists).to.deep.equal(ports.remoteStatusLists.stats(ACME));
+    expect(stats.revocationLists).to.deep.equal(ports.revocationLists.stats(ACME));
   });
 
-  const cases: [string, ('trust-lists' | 'status-lists')[], { releases?: boolean }, boolean][] = [
+  const cases: [
+    string,
+    ('trust-lists' | 'status-lists' | 'revocation-lists')[],
+    { releases?: boolean },
+    boolean,
+  ][] = [
     ['trust lists alone', ['trust-lists'], {}, true],
     ['status lists alone', ['status-lists'], {}, true],
-    ['both', ['trust-lists', 'status-lists'], {}, true],
+    ['all', ['trust-lists', 'status-lists', 'revocation-lists'], {}, true],
     ['trust lists with the numbers of their releases', ['trust-lists'], { releases: true }, false],
   ];
   for (const [what, lists, options, keepsReleases] of cases) {

@@ -111,6 +111,7 @@ describe('Validating a certificate path', () => {
       fingerprint: read(leaf)?.hash,
       names: [],
       anchorCertificate: base64(root),
+      below: 2,
     });
     expect(read(leaf)?.subjectText).to.contain('Signer\\, Inc.');
   });

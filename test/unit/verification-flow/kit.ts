@@ -18,6 +18,8 @@ import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { type WebhookError, Webhooks } from '../../../application/ports/webhooks.ts';
 import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../../../application/registrar/registration-certificates.ts';
+import { RevocationChecker } from '../../../application/revocation/check-revocation.ts';
+import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
 import { StatusChecker } from '../../../application/status-lists/check-status.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
@@ -152,6 +154,8 @@ export class World {
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;
   readonly statusChecker: StatusChecker;
+  readonly revocationLists: RevocationLists;
+  readonly revocationChecker: RevocationChecker;
   readonly registrationCertificates: RegistrationCertificates;
   /** Nobody asks it in these tests. */
   readonly registrar = {} as Registrar;
@@ -173,6 +177,8 @@ export class World {
     this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
     this.remoteStatusLists = new RemoteStatusLists({ ...this, log });
     this.statusChecker = new StatusChecker(this);
+    this.revocationLists = new RevocationLists({ ...this, log });
+    this.revocationChecker = new RevocationChecker(this);
     this.registrationCertificates = new RegistrationCertificates({
       store: this.store,
       registrar: this.registrar,

@@ -1,0 +1,109 @@
+import { hash } from 'node:crypto';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { type CertificateList, readCrl } from '../../domain/formats/der/crl.ts';
+import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
+import { DerError } from '../../domain/formats/der/reader.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import { freshUntil, isOver, listFault } from '../../domain/verification/certificate-revocation.ts';
+import { needs } from '../needs.ts';
+import { Certificates } from '../ports/certificates.ts';
+import { Clock } from '../ports/clock.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Log } from '../ports/log.ts';
+import { Remote } from '../ports/remote.ts';
+import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
+
+const MAX_LIST_BYTES = 2 * 1024 * 1024;
+/** What an entry costs besides its bytes. */
+const ENTRY_OVERHEAD = 4_096;
+const FAILURE_MS = 30_000;
+
+/** A list whose signature was verified with the key of the issuer that it was asked for. */
+export type RevocationList = Pick<CertificateList, 'scope' | 'thisUpdate' | 'nextUpdate'> & {
+  readonly revoked: RevokedEntries;
+  readonly uri: string;
+  readonly fetchedAt: Date;
+  readonly size: number;
+};
+
+/** Certificate revocation lists: fetched once for all who wait, verified, kept for an hour at most, per tenant. */
+export class RevocationLists extends needs({
+  remote: Remote,
+  certificates: Certificates,
+  clock: Clock,
+  eventBus: EventBus,
+  log: Log,
+}) {
+  readonly #lists = new FetchedLists<RevocationList>({
+    clock: this.ports.clock,
+    eventBus: this.ports.eventBus,
+    kind: 'revocation-lists',
+    sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
+    freshUntil: (list) => freshUntil(list, list.fetchedAt),
+    isRefusal: (error) => error instanceof Refusal,
+    failureMs: FAILURE_MS,
+  });
+
+  /**
+   * @param issuer the certificate of a path that holds, whose key the list has to be signed with: DER, standard base64.
+   * @throws Refusal `revocation_unavailable` when no list that counts can be had.
+   */
+  async get(tenantId: string, uri: string, issuer: string): Promise<RevocationList> {
+    const { clock, log } = this.ports;
+    const key = keyOf(tenantId, hash('sha256', issuer, 'base64url'), uri);
+    const known = this.#lists.peek(key);
+    if (known !== undefined && clock.now() < freshUntil(known, known.fetchedAt)) {
+      this.#lists.count(tenantId, 'hits');
+      return known;
+    }
+    this.#lists.count(tenantId, 'misses');
+    try {
+      return await this.#lists.fetch(key, () => this.#load(tenantId, uri, issuer, known));
+    } catch (error) {
+      if (!(error instanceof Refusal) || known === undefined || isOver(known, clock.now())) throw error;
+      // The older list was announced to count until the next one.
+      log.warn('revocation list not refreshed, the older copy is used', { tenantId, reason: error.reason });
+      return known;
+    }
+  }
+
+  stats(tenantId: string): FetchedListStats {
+    return this.#lists.stats(tenantId);
+  }
+
+  async #load(
+    tenantId: string,
+    uri: string,
+    issuer: string,
+    known: RevocationList | undefined,
+  ): Promise<RevocationList> {
+    const wanted = { tenantId, accept: 'application/pkix-crl', maxBytes: MAX_LIST_BYTES, isSigned: true };
+    const { body } = await download(this.ports.remote, uri, wanted, unavailable);
+    const now = this.ports.clock.now();
+    const list = read(() => readCrl(body));
+    if (!this.ports.certificates.hasSigned(issuer, list)) throw unavailable('signature');
+    const certificate = readCertificate(Buffer.from(issuer, 'base64'));
+    const fault = certificate === undefined ? 'issuer' : listFault(list, certificate, now);
+    if (fault !== undefined) throw unavailable(fault);
+    // Whoever stands between could send yesterday's list, which does not know of today's revocation.
+    if (known !== undefined && list.thisUpdate < known.thisUpdate)
+      throw unavailable('older than the list before');
+    const revoked = read(() => new RevokedEntries(list.entries));
+    const { thisUpdate, nextUpdate, scope } = list;
+    return { uri, fetchedAt: now, size: body.length, thisUpdate, nextUpdate, revoked, ...defined({ scope }) };
+  }
+}
+
+function unavailable(why: string): Refusal {
+  return new Refusal('revocation_unavailable', why);
+}
+
+function read<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw unavailable(`the list cannot be used: ${error.message}`);
+  }
+}

@@ -1,0 +1,135 @@
+import { type Extension, readExtensionList } from './certificate.ts';
+import { readPointNames } from './distribution-point.ts';
+import {
+  type DerElement,
+  DerError,
+  readElement,
+  readElements,
+  readOid,
+  readSequence,
+  TAG,
+} from './reader.ts';
+import { readTime } from './time.ts';
+
+/** A certificate revocation list (RFC 5280 section 5); nothing of it counts before its signature was verified. */
+export type CertificateList = {
+  /** What is signed, by which algorithm (dotted object identifier), and the signature. */
+  readonly toBeSigned: Buffer;
+  readonly algorithm: string;
+  readonly signature: Buffer;
+  /** DER, hexadecimal, as of a `Certificate`. */
+  readonly issuer: string;
+  readonly thisUpdate: Date;
+  readonly nextUpdate: Date;
+  /** base64url */
+  readonly authorityKeyId?: string;
+  /** Content of the INTEGER, hexadecimal. */
+  readonly number?: string;
+  /** Which certificates of the issuer it is about; absent: all. */
+  readonly scope?: ListScope;
+  /** Content of `revokedCertificates`, for `RevokedEntries`. */
+  readonly entries: Buffer;
+};
+
+export type ListScope = {
+  /** Addresses of the distribution point that it is for; absent: for all. */
+  readonly points?: readonly string[];
+  readonly only?: 'users' | 'authorities';
+};
+
+const EXTENSION = {
+  number: '2.5.29.20',
+  delta: '2.5.29.27',
+  scope: '2.5.29.28',
+  authorityKeyId: '2.5.29.35',
+} as const;
+const PROCESSED: ReadonlySet<string> = new Set([EXTENSION.number, EXTENSION.scope, EXTENSION.authorityKeyId]);
+/** Of what has a few parts and no more: anybody can send what is no list, and it is read before its signature. */
+const MAX_PARTS = 20;
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
+const EXTENSIONS = 0xa0;
+
+/**
+ * Reads a complete list of one issuer; its entries, of which there may be many, are left for after its signature.
+ * @throws DerError for anything else: delta lists, lists of several issuers or of some reasons only, critical
+ *   extensions that are not processed here, and lists that do not say when the next one comes.
+ */
+export function readCrl(der: Buffer): CertificateList {
+  const [toBeSigned, algorithm, signature, ...more] = readSequence(der, MAX_PARTS);
+  if (
+    toBeSigned?.tag !== TAG.sequence ||
+    algorithm === undefined ||
+    signature === undefined ||
+    more.length > 0
+  ) {
+    throw new DerError('no certificate revocation list');
+  }
+  const fields = readElements(toBeSigned.content, MAX_PARTS);
+  // RFC 5280 section 5.1.2.1: the version is left out in version 1, whose lists have no extensions.
+  const isSecond = fields[0]?.tag === TAG.integer;
+  if (isSecond && !fields[0]?.content.equals(Buffer.from([1]))) throw new DerError('version');
+  const [inner, issuer, begin, end, ...rest] = fields.slice(isSecond ? 1 : 0);
+  // RFC 5280 section 5.1.1.2: both must be the same.
+  if (inner === undefined || !inner.whole.equals(algorithm.whole)) throw new DerError('algorithm');
+  if (issuer?.tag !== TAG.sequence || begin === undefined) throw new DerError('issuer');
+  const revoked = rest[0]?.tag === TAG.sequence ? rest.shift() : undefined;
+  const extensions = isSecond && rest[0]?.tag === EXTENSIONS ? rest.shift() : undefined;
+  if (rest.length > 0) throw new DerError('unknown field');
+  return {
+    toBeSigned: toBeSigned.whole,
+    algorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
+    signature: readSignature(signature),
+    issuer: issuer.whole.toString('hex'),
+    ...readTimes(begin, end),
+    ...readListExtensions(readExtensionList(extensions, MAX_PARTS)),
+    entries: revoked?.content ?? Buffer.alloc(0),
+  };
+}
+
+function readSignature({ tag, content }: DerElement): Buffer {
+  if (tag !== TAG.bitString || content[0] !== 0) throw new DerError('signature');
+  return content.subarray(1);
+}
+
+/** RFC 5280 section 5.1.2.5: `nextUpdate` has to be there; a list without it would count for ever. */
+function readTimes(begin: DerElement, end: DerElement | undefined) {
+  if (end?.tag !== UTC_TIME && end?.tag !== GENERALIZED_TIME) throw new DerError('nextUpdate');
+  const times = { thisUpdate: readTime(begin), nextUpdate: readTime(end) };
+  if (times.nextUpdate < times.thisUpdate) throw new DerError('nextUpdate');
+  return times;
+}
+
+function readListExtensions(extensions: ReadonlyMap<string, Extension>) {
+  // RFC 5280 section 5.2.4: it says what has changed and not what is.
+  if (extensions.has(EXTENSION.delta)) throw new DerError('a delta list');
+  for (const [oid, { critical }] of extensions) {
+    // RFC 5280 section 5.2
+    if (critical && !PROCESSED.has(oid)) throw new DerError(`critical ${oid}`);
+  }
+  const number = extensions.get(EXTENSION.number);
+  const scope = extensions.get(EXTENSION.scope);
+  const authority = extensions.get(EXTENSION.authorityKeyId);
+  const keyId = authority && readSequence(authority.value).find(({ tag }) => tag === 0x80);
+  return {
+    ...(number && { number: readElement(number.value, TAG.integer).content.toString('hex') }),
+    ...(scope && { scope: readScope(scope.value) }),
+    ...(keyId && { authorityKeyId: keyId.content.toString('base64url') }),
+  };
+}
+
+/** `IssuingDistributionPoint` (RFC 5280 section 5.2.5) */
+function readScope(value: Buffer): ListScope {
+  const scope: { points?: readonly string[]; only?: 'users' | 'authorities' } = {};
+  for (const field of readSequence(value)) {
+    const isSet = field.content[0] !== 0;
+    if (field.tag === 0xa0) scope.points = readPointNames(field);
+    else if (field.tag === 0x83) throw new DerError('a list of some reasons only');
+    else if (!isSet) continue;
+    else if (field.tag === 0x84) throw new DerError('an indirect list');
+    else if (scope.only === undefined && field.tag === 0x81) scope.only = 'users';
+    else if (scope.only === undefined && field.tag === 0x82) scope.only = 'authorities';
+    else throw new DerError('scope');
+  }
+  return scope;
+}

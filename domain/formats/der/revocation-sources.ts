@@ -1,0 +1,83 @@
+import { type Extension, extensionsOf, fieldsOf, readValidity } from './certificate.ts';
+import { readPointNames } from './distribution-point.ts';
+import { DerError, readElements, readOid, readSequence, TAG } from './reader.ts';
+
+/** Where a certificate says that its revocation is published. */
+export type RevocationSources = {
+  /** Content of the INTEGER. */
+  readonly serial: Buffer;
+  /** Addresses of complete lists of its issuer, by distribution point. */
+  readonly points: readonly (readonly string[])[];
+  /** Whether any source is named, of whatever kind: lists that are not usable here, or OCSP. */
+  readonly isNamed: boolean;
+  readonly hasOcsp: boolean;
+  /** Whether it says that it is never revoked: RFC 9608, or ETSI EN 319 412-1 section 5.2. */
+  readonly isNeverRevoked: boolean;
+  /** Milliseconds. */
+  readonly lifetime: number;
+};
+
+const DISTRIBUTION_POINTS = '2.5.29.31';
+const AUTHORITY_INFORMATION = '1.3.6.1.5.5.7.1.1';
+const OCSP = '1.3.6.1.5.5.7.48.1';
+/** noRevAvail (RFC 9608 section 2) and validity assured, short term (ETSI EN 319 412-1 section 5.2.2) */
+const NEVER_REVOKED = ['2.5.29.56', '0.4.0.194121.2.1'];
+const MAX_ADDRESS_LENGTH = 2048;
+
+/** @param certificate DER in standard base64. @throws DerError */
+export function revocationSourcesOf(certificate: string): RevocationSources {
+  const [toBeSigned] = readSequence(Buffer.from(certificate, 'base64'));
+  if (toBeSigned === undefined) throw new DerError('nothing is signed');
+  const fields = fieldsOf(toBeSigned);
+  const extensions = extensionsOf(fields);
+  const { notBefore, notAfter } = readValidity(fields[2]);
+  const hasOcsp = namesOcsp(extensions.get(AUTHORITY_INFORMATION));
+  return {
+    serial: serialOf(toBeSigned.content),
+    points: pointsOf(extensions.get(DISTRIBUTION_POINTS)),
+    isNamed: hasOcsp || extensions.has(DISTRIBUTION_POINTS),
+    hasOcsp,
+    isNeverRevoked: NEVER_REVOKED.some((oid) => extensions.has(oid)),
+    lifetime: notAfter.getTime() - notBefore.getTime(),
+  };
+}
+
+function serialOf(toBeSigned: Buffer): Buffer {
+  const [first, second] = readElements(toBeSigned);
+  const serial = first?.tag === 0xa0 ? second : first;
+  if (serial?.tag !== TAG.integer || serial.content.length > 0x7f) throw new DerError('serial number');
+  return serial.content;
+}
+
+/** RFC 5280 section 4.2.1.13. A point for some reasons, or of another issuer, is left out. */
+function pointsOf(extension: Extension | undefined): readonly (readonly string[])[] {
+  if (extension === undefined) return [];
+  return readSequence(extension.value).flatMap(({ content }) => {
+    const [name, ...others] = readElements(content);
+    if (name?.tag !== 0xa0 || others.length > 0) return [];
+    const addresses = namesOf(name).filter(isCallable);
+    return addresses.length === 0 ? [] : [addresses];
+  });
+}
+
+function namesOf(name: Parameters<typeof readPointNames>[0]): readonly string[] {
+  try {
+    return readPointNames(name);
+  } catch {
+    // Relative to the name of the issuer: an entry of a directory, which is not asked.
+    return [];
+  }
+}
+
+function isCallable(address: string): boolean {
+  return address.length <= MAX_ADDRESS_LENGTH && /^https?:$/.test(URL.parse(address)?.protocol ?? '');
+}
+
+/** RFC 5280 section 4.2.2.1 */
+function namesOcsp(extension: Extension | undefined): boolean {
+  if (extension === undefined) return false;
+  return readSequence(extension.value).some(({ content }) => {
+    const [method] = readElements(content);
+    return method?.tag === TAG.oid && readOid(method.content) === OCSP;
+  });
+}

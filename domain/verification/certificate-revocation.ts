@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { type Certificate, KEY_USAGE } from '../formats/der/certificate.ts';
+import type { CertificateList, ListScope } from '../formats/der/crl.ts';
+import type { RevocationSources } from '../formats/der/revocation-sources.ts';
+
+/** Whether the revocation of issuers' certificates is looked at. */
+export const CertificateRevocationChoice = z
+  .enum(['off', 'if-available', 'required'])
+  .nullish()
+  .describe(
+    'Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that ' +
+      'they name: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot ' +
+      'be told, which the report says; required refuses both',
+  );
+export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevocationChoice>>;
+
+/** Clocks of others may be this wrong. */
+const SKEW_MS = 60_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+const SHORT_LIVED_MS = 7 * DAY_MS;
+/** A list is asked for again after this, so that a revocation counts within it, whenever the next list was announced. */
+const FRESH_MS = 60 * 60 * 1000;
+
+/**
+ * Why the issuer of a certificate may not speak by this list; its signature was verified with the key of that issuer.
+ * @returns undefined when it may.
+ */
+export function listFault(list: CertificateList, issuer: Certificate, now: Date): string | undefined {
+  // RFC 5280 section 6.3.3 (b)(1)
+  if (list.issuer !== issuer.subject) return 'the list is of another issuer';
+  // RFC 5280 section 6.3.3 (f)
+  if (issuer.keyUsage !== undefined && !issuer.keyUsage.has(KEY_USAGE.cRLSign)) {
+    return 'the issuer may not sign lists';
+  }
+  const { authorityKeyId } = list;
+  if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
+    if (authorityKeyId !== issuer.subjectKeyId) return 'the list is signed by another key';
+  }
+  if (list.thisUpdate.getTime() > now.getTime() + SKEW_MS) return 'the list is from the future';
+  return isOver(list, now) ? 'the list is out of date' : undefined;
+}
+
+export function isOver({ nextUpdate }: Pick<CertificateList, 'nextUpdate'>, now: Date): boolean {
+  return nextUpdate <= now;
+}
+
+/** Until when a list is used without asking for a newer one. */
+export function freshUntil({ nextUpdate }: Pick<CertificateList, 'nextUpdate'>, fetchedAt: Date): Date {
+  return new Date(Math.min(nextUpdate.getTime(), fetchedAt.getTime() + FRESH_MS));
+}
+
+/**
+ * Whether a list is about certificates of this kind that name this distribution point (RFC 5280 section 6.3.3 (b)(2)).
+ * Without it, one part of a list in several could be sent in place of another.
+ */
+export function isAbout(
+  scope: ListScope | undefined,
+  { point, isAuthority }: { readonly point: readonly string[]; readonly isAuthority: boolean },
+): boolean {
+  if (scope?.points !== undefined && !scope.points.some((address) => point.includes(address))) return false;
+  return scope?.only === undefined || (scope.only === 'authorities') === isAuthority;
+}
+
+/** Whether nobody has to be asked: one that names a source is asked for, however short its life is. */
+export function needsNoList(sources: RevocationSources, isAuthority: boolean): boolean {
+  if (isAuthority || sources.isNamed) return false;
+  return sources.isNeverRevoked || sources.lifetime <= SHORT_LIVED_MS;
+}
