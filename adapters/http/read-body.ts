@@ -21,14 +21,14 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
 
 /**
  * The body as the route wants it: the members of a JSON object, or the parameters of a form.
- * @param maxMembers of a JSON object; any number unless told.
+ * @param maxMembers members and entries of a JSON object, at all levels.
  * @throws Failure `unsupported_media_type`, or `invalid_request` for what cannot be read.
  */
 export function readBody(
   kind: BodyKind,
   contentType: string | undefined,
   bytes: unknown,
-  maxMembers?: number,
+  maxMembers: number,
 ): unknown {
   const text = readText(bytes, contentType);
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
@@ -43,10 +43,11 @@ export function readBody(
   throw new Failure('unsupported_media_type', `send the body as ${MEDIA_TYPES[kind]}`);
 }
 
-/** @param maxMembers given for strangers, whose text is not read a second time to tell them where it is wrong. */
-function jsonFault(text: string, maxMembers?: number): string {
+/** A large text is not read a second time to tell where it is wrong. */
+function jsonFault(text: string, maxMembers: number): string {
   if (text === '') return 'the body is empty; send a JSON object';
-  if (maxMembers !== undefined) return `${WHOLE}, with at most ${maxMembers} members`;
+  const whole = `${WHOLE}, with at most ${maxMembers} members and entries`;
+  if (text.length > READ_TWICE) return whole;
   try {
     JSON.parse(text);
   } catch (error) {
@@ -54,8 +55,10 @@ function jsonFault(text: string, maxMembers?: number): string {
     const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(String(error)) ?? [];
     return `the body is not JSON${line === undefined ? '' : ` (line ${line}, column ${column})`}`;
   }
-  return WHOLE;
+  return whole;
 }
+
+const READ_TWICE = 64 * 1024;
 
 const WHOLE =
   'the body must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, ' +

@@ -26,6 +26,9 @@ export function readInput(route: Route, request: Request): Asked {
   };
 }
 
+/** Of a document of an administrator: each small change of it looks at all of them. */
+const MAX_MEMBERS = 10_000;
+
 const NO_QUERY = z.object({});
 
 function readQuery(route: Route, value: object): unknown {
@@ -47,7 +50,7 @@ function readRouteBody(route: Route, request: Request): Pick<Asked, 'body' | 're
   if (schema === undefined || members === undefined || bodyKind === 'unread') {
     return { body: undefined, readOnly: {} };
   }
-  const maxMembers = typeof access === 'string' ? MAX_STRANGER_MEMBERS : undefined;
+  const maxMembers = typeof access === 'string' ? MAX_STRANGER_MEMBERS : MAX_MEMBERS;
   const type = request.headers['content-type'];
   const value = readBody(bodyKind, type, request.body, maxMembers) as Members;
   if (!isStrict(route)) return { body: parse(schema, value), readOnly: {} };

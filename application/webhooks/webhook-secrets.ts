@@ -1,3 +1,4 @@
+import { Failure } from '../../domain/shared/failure.ts';
 import {
   type FormerSecret,
   formerSigning,
@@ -24,6 +25,17 @@ function stateOf(stored: WebhookSecret, now: Date): SigningState {
   return { stored, signing: formerSigning(stored, now) };
 }
 
+const ROLES = ['issuance:manage', 'presentation:manage'] as const;
+
+/** Who knows the secret could tell the tenant's backends what was presented, and what is to be issued. */
+function assertMaySign({ roles }: TenantCaller): void {
+  if (ROLES.every((role) => roles.includes(role))) return;
+  throw new Failure(
+    'forbidden',
+    `this signs what both sides tell backends, and needs the roles ${ROLES.join(' and ')}`,
+  );
+}
+
 export class GetWebhookSecret extends needs({ store: Store, clock: Clock }) {
   async execute({ tenantId }: TenantCaller): Promise<SigningState> {
     const { store, clock } = this.ports;
@@ -34,7 +46,9 @@ export class GetWebhookSecret extends needs({ store: Store, clock: Clock }) {
 
 /** Switches signing on or off; secrets stay what they are. */
 export class UpdateWebhookSecret extends needs({ store: Store, clock: Clock }) {
+  /** @throws Failure `forbidden`. */
   async execute(caller: TenantCaller, wanted: WebhookSecretUpdate): Promise<SigningState> {
+    assertMaySign(caller);
     const { store, clock } = this.ports;
     return changeOwnAlone(store, caller, async ({ webhookSecret: documents }) => {
       const now = clock.now();
@@ -47,11 +61,12 @@ export class UpdateWebhookSecret extends needs({ store: Store, clock: Clock }) {
 
 /** Makes a new secret, which is told here and nowhere else. Of several at once each follows upon the one before. */
 export class RotateWebhookSecret extends needs({ store: Store, clock: Clock, random: Random }) {
-  /** @returns `secret` as customers know it. */
+  /** @returns `secret` as customers know it. @throws Failure `forbidden`. */
   async execute(
     caller: TenantCaller,
     wanted: WebhookSecretRotation,
   ): Promise<SigningState & { readonly secret: string }> {
+    assertMaySign(caller);
     const { store, clock, random } = this.ports;
     const secret = writeSecret(random.bytes(SECRET_BYTES));
     return changeOwnAlone(store, caller, async ({ webhookSecret: documents }) => {

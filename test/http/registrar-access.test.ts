@@ -59,17 +59,6 @@ describe('An access certificate', () => {
     expect(asked.payload['client_id']).to.equal(`x509_hash:${hash}`);
   });
 
-  it('is not obtained for a key of presentations by one who may not touch it', async () => {
-    const secret = 'a-secret-of-a-client-0123';
-    const client = { clientId: 'acme-registrar', roles: ['registrar:manage'], secret };
-    expect((await world.call('POST', '/client', client)).status).to.equal(201);
-    const token = await world.service.token(client.clientId, secret);
-    const before = await keyChain();
-    const answer = await world.call('POST', PATH, { keyChainId: 'access' }, token);
-    expect([answer.status, answer.body.code], answer.text).to.deep.equal([403, 'forbidden']);
-    expect((await keyChain()).activeCertificate).to.equal(before.activeCertificate);
-  });
-
   it('leaves requests alone that were made under the one before', async () => {
     const asked = await ask(world.service, world.token, 'check');
     expect((await obtain()).status).to.equal(201);

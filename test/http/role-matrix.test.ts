@@ -50,6 +50,9 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/registrar\b/, ['registrar:manage']],
 ];
 
+/** What belongs to both sides takes both roles. */
+const BOTH = [/^(PATCH|POST) \/webhook-secret/];
+
 describe('Every route that needs a role', () => {
   let service: TestService;
   let world: Populated;
@@ -122,7 +125,8 @@ describe('Every route that needs a role', () => {
       for (const route of routes) {
         const answer = await call(route, tokens.get(role), role);
         const allowed = rolesOf(route)?.includes(role);
-        if (!allowed) expectProblem(answer, 403, 'forbidden', nameOf(route));
+        const both = BOTH.some((pattern) => pattern.test(nameOf(route)));
+        if (!allowed || both) expectProblem(answer, 403, 'forbidden', nameOf(route));
         else expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.be.oneOf([200, 201, 204]);
       }
     });

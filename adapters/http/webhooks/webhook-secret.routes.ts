@@ -36,7 +36,7 @@ export const webhookSecretRoutes = families(
   secret.update({
     summary: 'Switch the signatures of calls of backends on or off',
     description:
-      'Every call is signed unless this says otherwise. Without signatures backends have the key of a webhook alone, ' +
+      'Needs both roles. Every call is signed unless this says otherwise. Without signatures backends have the key of a webhook alone, ' +
       'and for the `callbackUrl` of a web step nothing at all.',
     body: WebhookSecretUpdate,
     example: { signing: 'v1' },
@@ -49,7 +49,7 @@ export const webhookSecretRoutes = families(
       path: '/webhook-secret/rotate',
       summary: 'Make a new secret for calls of backends',
       description:
-        'The new secret is returned here, once. Until the end of the overlap calls bear a signature of each secret; ' +
+        'Needs both roles. The new secret is returned here, once. Until the end of the overlap calls bear a signature of each secret; ' +
         'there are at most 3 former ones, and the oldest ends early. This does not switch signing on.',
       body: WebhookSecretRotation,
       edits: { kind: 'webhook-secret', id: () => 'default' },

@@ -17,7 +17,18 @@ describe('The secret of webhooks', () => {
 
   beforeEach(async () => {
     world = await anAdministration();
-    caller = world.caller(['issuance:manage']);
+    caller = world.caller(['issuance:manage', 'presentation:manage']);
+  });
+
+  it('is changed by nobody who has one side alone: it signs what both tell backends', async () => {
+    for (const role of ['issuance:manage', 'presentation:manage'] as const) {
+      caller = world.caller([role]);
+      for (const attempt of [rotate, () => update('off')]) {
+        const refused = await attempt().catch((error: unknown) => error);
+        expect(refused, role).to.include({ code: 'forbidden' });
+      }
+      expect((await get()).stored.signing).to.equal('v1');
+    }
   });
 
   it('signs before anybody was told one', async () => {
