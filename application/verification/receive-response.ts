@@ -14,7 +14,8 @@ import {
   type ResponseForm,
 } from '../../domain/verification/envelope.ts';
 import { needs } from '../needs.ts';
-import { ResponseIntake, type ResponseReply } from './response-intake.ts';
+import { ResponseIntake } from './response-intake.ts';
+import type { ResponseReply } from './return-to.ts';
 
 /** Takes in what a wallet posts to the response address (OpenID4VP 1.0 section 8.2). */
 export class ReceiveResponse extends needs({ responseIntake: ResponseIntake }) {

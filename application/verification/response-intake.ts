@@ -1,10 +1,4 @@
-import { hash } from 'node:crypto';
-import type {
-  Session,
-  SessionOutcome,
-  VerificationRequest,
-  WebhookConfigValue,
-} from '../../domain/sessions/session.ts';
+import type { Session, VerificationRequest, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { answered, claimed } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
@@ -17,7 +11,6 @@ import {
   type OpenedForm,
   type WalletError,
 } from '../../domain/verification/envelope.ts';
-import { returnAddress, withResponseCode } from '../../domain/verification/redirect.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import { attempt } from '../attempt.ts';
 import { type Known, WORLD } from '../known.ts';
@@ -36,13 +29,9 @@ import {
 } from './answers.ts';
 import { PresentationVerifier } from './presentation-verifier.ts';
 import { ResultDelivery } from './result-delivery.ts';
+import { type ResponseReply, returnTo } from './return-to.ts';
 import { SessionOutcomes } from './session-outcomes.ts';
 import { UndecryptedTries } from './undecrypted-tries.ts';
-
-/** OpenID4VP 1.0 section 8.2. */
-export type ResponseReply = { readonly redirect_uri?: string };
-
-type Return = { readonly reply: ResponseReply; readonly outcome: SessionOutcome };
 
 /** How an answer comes in. */
 export type Opening = {
@@ -113,7 +102,7 @@ export class ResponseIntake extends needs({
     const { credentials, report } = verdict;
     return {
       event: 'complete',
-      ...this.#returnTo(request.redirectUri, session, { credentials, report }),
+      ...returnTo(this.ports, request.redirectUri, session, { credentials, report }),
     } as const;
   }
 
@@ -202,7 +191,7 @@ export class ResponseIntake extends needs({
       // Not a 5xx: a wallet would send again what nobody can take any more.
       throw refusedResponse();
     }
-    const { reply, outcome } = this.#returnTo(redirectUri ?? request.redirectUri, session, delivered);
+    const { reply, outcome } = returnTo(this.ports, redirectUri ?? request.redirectUri, session, delivered);
     if ((await sessionOutcomes.record(noted, 'complete', outcome)) === undefined) throw ended();
     return reply;
   }
@@ -233,25 +222,8 @@ export class ResponseIntake extends needs({
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */
   async #noteWalletError({ session, request }: Answerable, error: WalletError): Promise<ResponseReply> {
-    const { reply, outcome } = this.#returnTo(request.redirectUri, session, { failure: error });
+    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, { failure: error });
     if ((await this.ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
     return reply;
-  }
-
-  /** OpenID4VP 1.0 section 13.3: the code goes through the wallet to the browser; we keep its hash. */
-  #returnTo(template: string | undefined, session: Session, outcome: SessionOutcome): Return {
-    if (template === undefined) return { reply: {}, outcome };
-    const redirectUri = returnAddress(template, session.id);
-    const code = this.ports.random.token();
-    const responseCodeHash = hash('sha256', code, 'base64url');
-    return {
-      reply: { redirect_uri: withResponseCode(redirectUri, code) },
-      outcome: {
-        ...outcome,
-        redirectUri,
-        responseCodeHash,
-        responseCodeAt: this.ports.clock.now().toISOString(),
-      },
-    };
   }
 }

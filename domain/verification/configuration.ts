@@ -12,6 +12,7 @@ import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lis
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
+import { Origin } from './page-origin.ts';
 import { INVOCATION_URI } from './request-object.ts';
 import { transactionDataFaults } from './transaction-data-faults.ts';
 
@@ -101,28 +102,6 @@ const InvocationUri = z
     const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
     return scheme === 'https:' || isSchemeOfApp(scheme);
   }, 'a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets');
-
-/**
- * OpenID4VP 1.0 appendix A.2: compared letter by letter. `http` is for development on one machine; what is no address
- * of the web names an app and is opaque.
- */
-const Origin = z
-  .string()
-  .max(500)
-  .refine(isOrigin, 'an origin without a path or a wildcard, for example https://shop.example');
-
-function isOrigin(text: string): boolean {
-  if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;
-  const url = URL.parse(text);
-  if (url?.origin !== text) return false;
-  // Letter by letter: a wildcard stands for nothing.
-  if (url.hostname.includes('*')) return false;
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url.hostname));
-}
-
-function isThisMachine(host: string): boolean {
-  return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
-}
 
 /** Each request carries it, and each answer is held against it. */
 const MAX_QUERY_LENGTH = 65_536;
