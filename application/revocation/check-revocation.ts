@@ -17,6 +17,8 @@ export type RevocationQuestion = {
   /** The chain of the credential, DER in standard base64, leaf first, and what validated it. */
   readonly chain: readonly string[];
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
+  /** What the leaf is called in the report. */
+  readonly signer?: string;
 };
 
 type Link = {
@@ -91,10 +93,10 @@ export class RevocationChecker extends needs({ revocationLists: RevocationLists 
 }
 
 /** A certificate that is itself an anchor is trusted by being configured, as anchors are. */
-function linksOf({ chain, issuer }: RevocationQuestion): readonly Link[] {
+function linksOf({ chain, issuer, signer = 'signer' }: RevocationQuestion): readonly Link[] {
   const path = [...chain.slice(0, issuer.below), issuer.anchorCertificate];
   return path.slice(0, -1).map((certificate, position) => ({
-    name: position === 0 ? 'signer' : `authority ${position}`,
+    name: position === 0 ? signer : `authority ${position} above the ${signer}`,
     certificate,
     issuer: path[position + 1] ?? '',
     isAuthority: position > 0,

@@ -27,7 +27,11 @@ export type StatusQuestion = {
   readonly purpose: CertificatePurpose;
   /** Who alone may sign the list, where the issuer's trust list names a revocation service of the same entity. */
   readonly revocation?: readonly TrustAnchor[] | undefined;
+  /** Looks at the revocation of certificates that signed a list of others, where the credential's own did not. @throws Refusal */
+  readonly checkSigner?: (chain: readonly string[], signer: Trusted) => Promise<unknown>;
 };
+
+type Trusted = Extract<ChainVerdict, { trusted: true }>;
 
 type OwnList = { readonly tenantId: TenantId; readonly listId: string };
 
@@ -63,30 +67,37 @@ export class StatusChecker extends needs({
       question.forms ?? 'jwt',
     );
     // Token Status List section 11.3
-    if (!this.#maySign(list, question)) throw new Refusal('status_invalid', 'signer');
+    const signer = this.#signerOf(list, question);
+    if (signer === undefined) throw new Refusal('status_invalid', 'signer');
+    if (signer !== 'issuer') await question.checkSigner?.(list.signer, signer);
     return statusAt(list.bytes, list.bits, reference.idx);
   }
 
-  /** The certificate that signed the credential, or another one under the anchor that vouched for it. */
-  #maySign({ signer }: RemoteStatusList, question: StatusQuestion): boolean {
+  /** The certificate that signed the credential, or what validated another one under the anchor that vouched for it. */
+  #signerOf({ signer }: RemoteStatusList, question: StatusQuestion): Trusted | 'issuer' | undefined {
     const { chain, issuer, anchors, revocation } = question;
-    if (revocation !== undefined) return this.#mayRevoke(signer, revocation, question);
-    if (signer[0] !== undefined && signer[0] === chain[0]) return true;
+    const isIssuer = signer[0] !== undefined && signer[0] === chain[0];
+    if (revocation !== undefined) {
+      const revoker = this.#revokerOf(signer, revocation, question);
+      return revoker !== undefined && isIssuer ? 'issuer' : revoker;
+    }
+    if (isIssuer) return 'issuer';
     const verdict = this.ports.certificates.validate(signer, anchors, this.ports.clock.now(), {
       purpose: 'status list',
     });
-    return verdict.trusted && verdict.anchor === issuer.anchor;
+    return verdict.trusted && verdict.anchor === issuer.anchor ? verdict : undefined;
   }
 
   /** Token Status List section 10: one that signs credentials speaks for its own without being for status lists. */
-  #mayRevoke(
+  #revokerOf(
     signer: readonly string[],
     revocation: readonly TrustAnchor[],
     { chain, purpose }: Pick<StatusQuestion, 'chain' | 'purpose'>,
-  ): boolean {
+  ): Trusted | undefined {
     const isIssuer = signer[0] !== undefined && signer[0] === chain[0];
     const profile = { purpose: isIssuer ? purpose : 'status list' } as const;
-    return this.ports.certificates.validate(signer, revocation, this.ports.clock.now(), profile).trusted;
+    const verdict = this.ports.certificates.validate(signer, revocation, this.ports.clock.now(), profile);
+    return verdict.trusted ? verdict : undefined;
   }
 
   /** A list of this service speaks for the credentials of its own tenant only (Token Status List section 11.3). */
@@ -102,7 +113,7 @@ export class StatusChecker extends needs({
     if (revocation !== undefined) {
       // As it would be believed if it were fetched: signed by who alone may revoke for the issuer.
       const signer = await ownStatusLists.signerOf(tenantId, listId);
-      if (signer === undefined || !this.#mayRevoke(signer, revocation, question))
+      if (signer === undefined || this.#revokerOf(signer, revocation, question) === undefined)
         throw new Refusal('status_invalid', 'signer');
     }
     const status = await ownStatusLists.statusAt(tenantId, listId, question.reference.idx);

@@ -106,8 +106,13 @@ export class PresentationVerifier extends needs({
       const asked = await this.#checkRevocation(task, verified);
       if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
       await this.#checkStatus(task, query, verified);
-      const { certificates } = this.ports;
-      const authority = authorityOf(certificates, task.trust, query.authorities, verified, task.now);
+      const authority = authorityOf(
+        this.ports.certificates,
+        task.trust,
+        query.authorities,
+        verified,
+        task.now,
+      );
       const credential = { ...verified.credential, authority };
       const values = valuesOf(query, credential);
       const { confirmed, signedHash } = verified;
@@ -184,20 +189,26 @@ export class PresentationVerifier extends needs({
   }
 
   /** After everything that needs no call: who presents what is not its own has nobody called. */
-  #checkRevocation({ configured, certificateRevocation: mode }: Task, { chain, issuer }: Verified) {
-    return this.ports.revocationChecker.check({ tenantId: configured.tenantId, mode, chain, issuer });
+  #checkRevocation(
+    { configured, certificateRevocation: mode }: Task,
+    { chain, issuer }: Pick<Verified, 'chain' | 'issuer'>,
+    signer = 'signer',
+  ) {
+    return this.ports.revocationChecker.check({ tenantId: configured.tenantId, mode, chain, issuer, signer });
   }
 
   async #checkStatus(
-    { configured, trust }: Task,
+    task: Task,
     { authorities }: CompiledCredentialQuery,
     { issuer, chain, purpose, statusReference, credential }: Verified,
   ): Promise<void> {
     if (statusReference === undefined) return;
-    const { anchors } = trust;
+    const { configured, trust } = task;
+    const checkSigner = (signer: readonly string[], verdict: Verified['issuer']) =>
+      this.#checkRevocation(task, { chain: signer, issuer: verdict }, 'signer of the status list');
     const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
-    const signers = { chain, issuer, anchors, purpose, revocation };
+    const signers = { chain, issuer, anchors: trust.anchors, purpose, revocation, checkSigner };
     await this.ports.statusChecker.check({ configured, reference: statusReference, forms, ...signers });
   }
 }

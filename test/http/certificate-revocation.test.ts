@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
+import { compressList } from '../support/compress-list.ts';
 import { makeCrl } from '../support/crl-maker.ts';
+import { makeJwt, now } from '../support/raw-wallet.ts';
 import { type Certified, certify, DOCUMENT_SIGNER, pem } from '../support/test-certificates.ts';
 import { CARD_QUERY, LICENCE_QUERY, openWorld, type World } from './negative-verification/world.ts';
 
@@ -89,6 +91,36 @@ describe('Revoked certificates of issuers, through HTTP', () => {
       expect(available.row.input).to.include('revocation_unavailable: authority 1').and.include('redirected');
     });
   }
+
+  it('that signed a status list refuse, too', async () => {
+    const revoker = await certify({ name: 'Revoker', by: root, lists: [address('root')] });
+    const uri = address('status');
+    const list = makeJwt(
+      revoker,
+      { alg: 'ES256', typ: 'statuslist+jwt', x5c: [revoker.certificate] },
+      { sub: uri, iat: now(), ttl: 3600, status_list: { bits: 1, lst: compressList(Buffer.alloc(8)) } },
+    );
+    publisher.on(path('status'), (response) =>
+      response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end(list),
+    );
+    const outcome = async (mode: string) => {
+      const asked = await ask('card', mode);
+      const issuer = { key: leaf, chain: [leaf.certificate, middle.certificate] };
+      const status = { status_list: { idx: 1, uri } };
+      await world.answer(asked, {
+        card: [world.card(asked, { issuer, payload: (all) => ({ ...all, status }) })],
+      });
+      const { status: ended, report } = await world.session(asked);
+      return ended === 'completed' ? ended : report.find((one: { detail?: string }) => one.detail).detail;
+    };
+    expect(await outcome('required')).to.equal('completed');
+    serve('root', makeCrl({ by: root, revoked: [revoker] }));
+    await world.admin('DELETE', '/cache');
+    for (const mode of ['required', 'if-available']) {
+      expect(await outcome(mode)).to.include('certificate_revoked: signer of the status list: keyCompromise');
+    }
+    expect(await outcome('off')).to.equal('completed');
+  });
 
   it('are not asked for where the list is larger than 2 MiB', async () => {
     serve('middle', Buffer.concat([makeCrl({ by: middle }), Buffer.alloc(2 * 1024 * 1024)]));

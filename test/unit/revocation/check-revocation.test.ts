@@ -97,7 +97,7 @@ describe('Revocation of the certificates of issuers', () => {
 
   it('is told by the list of each issuer below the anchor', async () => {
     expect(await check()).to.match(
-      /^required: signer: not on http:\/\/ca.example\/middle.crl of [^;]+; authority 1: not on http:\/\/ca.example\/root/,
+      /^required: signer: not on http:\/\/ca.example\/middle.crl of [^;]+; authority 1 above the signer: not on http:\/\/ca.example\/root/,
     );
     expect(remote.calls.map(({ url }) => url).toSorted()).to.deep.equal([OF_MIDDLE, OF_ROOT]);
   });
@@ -111,7 +111,7 @@ describe('Revocation of the certificates of issuers', () => {
       lists = new RevocationLists({ remote, certificates, clock, eventBus, log: new NoLog() });
       serve(OF_MIDDLE, { by: middle });
       serve(OF_ROOT, { by: root, revoked: [middle] });
-      expect(await check(mode)).to.match(/^certificate_revoked: authority 1: keyCompromise/);
+      expect(await check(mode)).to.match(/^certificate_revoked: authority 1 above the signer: keyCompromise/);
     });
 
     it(`weighs a revoked authority more than a list that is missing, with ${mode}`, async () => {
@@ -199,7 +199,7 @@ describe('Revocation of the certificates of issuers', () => {
       expect(available)
         .to.match(/^if-available: revocation_unavailable: signer: /)
         .and.match(why);
-      expect(available).to.include('authority 1: not on');
+      expect(available).to.include('authority 1 above the signer: not on');
     });
   }
 
@@ -252,7 +252,7 @@ describe('Revocation of the certificates of issuers', () => {
       const authority = await certify({ name: 'Brief', by: root, ca: true, neverRevoked: true });
       const signer = await certify({ name: 'Signer', by: authority, neverRevoked: true });
       expect(await check('required', { chain: [signer, authority] })).to.include(
-        'authority 1: it names no list',
+        'authority 1 above the signer: it names no list',
       );
     });
 
