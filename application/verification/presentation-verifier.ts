@@ -15,7 +15,7 @@ import type { CompiledCredentialQuery } from '../../domain/verification/dcql/com
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
-import { vouchesForIss } from '../../domain/verification/presented-issuer.ts';
+import { withoutForeignIss } from '../../domain/verification/presented-issuer.ts';
 import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
 import {
   deviceTransactionData,
@@ -151,8 +151,8 @@ export class PresentationVerifier extends needs({
         format: 'dc+sd-jwt',
         types: typesOf(checked),
         holderBound: checked.holderKey !== undefined,
-        claims: withoutForeignIss(checked.claims, checked.issuer),
-        alwaysVisible: withoutForeignIss(checked.alwaysVisible, checked.issuer),
+        claims: withoutForeignIss(checked.claims, checked.issuer.names),
+        alwaysVisible: withoutForeignIss(checked.alwaysVisible, checked.issuer.names),
       },
     };
   }
@@ -230,17 +230,6 @@ async function rulesOf(
     configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
   const { mdlProfile, certificateRevocation } = configuration ?? {};
   return { mdlProfile: mdlProfile ?? undefined, certificateRevocation: certificateRevocation ?? 'off' };
-}
-
-/** What nothing ties to the signer answers no query and reaches no backend. */
-function withoutForeignIss<Claims extends object>(
-  claims: Claims,
-  { names }: CheckedSdJwtVc['issuer'],
-): Claims {
-  if (!Object.hasOwn(claims, 'iss') || vouchesForIss(names, (claims as { iss?: unknown }).iss)) return claims;
-  const others = Object.assign(Object.create(null), claims);
-  delete others.iss;
-  return others;
 }
 
 function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential): JsonObject {

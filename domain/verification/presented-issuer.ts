@@ -28,3 +28,14 @@ export function vouchesForIss(names: readonly string[], iss: unknown): boolean {
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
   return isWeb && names.includes(`DNS:${url.hostname}`);
 }
+
+/**
+ * What nothing ties to the signer answers no query and reaches no backend.
+ * @param names subject alternative names of the signer's certificate.
+ */
+export function withoutForeignIss<Claims extends object>(claims: Claims, names: readonly string[]): Claims {
+  if (!Object.hasOwn(claims, 'iss') || vouchesForIss(names, (claims as { iss?: unknown }).iss)) return claims;
+  const others = Object.assign(Object.create(null), claims);
+  delete others.iss;
+  return others;
+}
