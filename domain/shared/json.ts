@@ -61,10 +61,10 @@ function keepsNumbers(text: string): boolean {
 function isKept(value: number, source: string): boolean {
   // What is too large to be read would count as endless: a token with such an `exp` never ends.
   if (!Number.isFinite(value)) return false;
-  if (Number.isSafeInteger(value)) return true;
+  if (Number.isSafeInteger(value) || String(value) === source) return true;
   // Written with a point or an exponent, it is one all the same; fifteen digits are always kept.
   if (!INTEGER.test(source)) return !Number.isInteger(value) || digitsOf(source) <= 15;
-  return String(value) === source || BigInt(value) === BigInt(source);
+  return BigInt(value) === BigInt(source);
 }
 
 /** Significant digits of a number's text, those at its end included. */
