@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { setCacheMemory } from '../../application/bounded.ts';
 import { Remembered } from '../../application/remembered.ts';
 import { sizeOf } from '../../application/size-of.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
@@ -54,6 +55,8 @@ describe('Remembered', () => {
   let remembered: Remembered;
 
   beforeEach(() => {
+    // Services that ran in this process had less.
+    setCacheMemory(440);
     remembered = new Remembered();
   });
   afterEach(() => sinon.restore());

@@ -2,6 +2,8 @@ import { generateKeyPairSync, sign, verify, X509Certificate } from 'node:crypto'
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { readCertificate } from '../../../domain/formats/der/certificate.ts';
+import { readCrl } from '../../../domain/formats/der/crl.ts';
+import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { derSignature, rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import { attributesOf, printName } from '../../../domain/formats/der/name.ts';
 import { readPemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
@@ -85,7 +87,22 @@ function pem(input: Buffer): void {
   );
 }
 
+function revocationList(input: Buffer): void {
+  const list = readCrl(input);
+  promise(list.thisUpdate <= list.nextUpdate || list.nextUpdate < list.thisUpdate, 'times can be compared');
+  const entries = new RevokedEntries(list.entries);
+  const found = entries.find(Buffer.from([1, 2, 3, 2]));
+  promise(found === undefined || entries.count > 0, 'nobody stands on an empty list');
+}
+
 export const DER: readonly Target[] = [
+  {
+    name: 'revocation-list',
+    expected,
+    seeds: [seed('crl'), seed('crl-empty')],
+    dictionary: DER_WORDS,
+    decode: revocationList,
+  },
   { name: 'certificate', expected: nothing, seeds: certificates, dictionary: DER_WORDS, decode: certificate },
   {
     name: 'certificate-place',

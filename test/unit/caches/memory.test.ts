@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../../application/bounded.ts';
+import { boundedBytes, setCacheMemory } from '../../../application/bounded.ts';
 import { ClientKeys } from '../../../application/oauth/client-keys.ts';
 import { Remote, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { sizeOf } from '../../../application/size-of.ts';
@@ -35,6 +35,9 @@ const isBoundedByBytes = (options: string) =>
   (/\bmaxSize\b/.test(options) && /\bsizeCalculation\b/.test(options) && !/=>\s*1\b/.test(options));
 
 describe('What is kept in memory', () => {
+  // Services that ran in this process had less.
+  before(() => setCacheMemory(440));
+
   it('is bounded by bytes in every cache', () => {
     expect(withCaches.length).to.be.greaterThan(15);
     for (const path of withCaches) {
