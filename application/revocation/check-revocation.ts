@@ -8,6 +8,7 @@ import {
 } from '../../domain/verification/certificate-revocation.ts';
 import { needs } from '../needs.ts';
 import type { ChainVerdict } from '../ports/certificates.ts';
+import { OcspResponders } from './ocsp-responders.ts';
 import { RevocationLists } from './revocation-lists.ts';
 
 export type RevocationQuestion = {
@@ -33,7 +34,10 @@ type Link = {
 const MAX_TRIED = 3;
 
 /** Asks whether the certificates of a path that holds were revoked (RFC 5280 section 6.3). */
-export class RevocationChecker extends needs({ revocationLists: RevocationLists }) {
+export class RevocationChecker extends needs({
+  revocationLists: RevocationLists,
+  ocspResponders: OcspResponders,
+}) {
   /**
    * @returns what was asked, for the report: addresses and times; undefined when nothing is asked.
    * @throws Refusal `certificate_revoked`; where it is required, `revocation_unavailable` for what cannot be told.
@@ -78,8 +82,29 @@ export class RevocationChecker extends needs({ revocationLists: RevocationLists 
         faults.push(`${named(address)} (the list is about other certificates)`);
       }
     }
+    // Lists tell nobody which certificate is looked at, so a responder is asked where no list is named.
+    const responders = sources.points.length > 0 ? [] : sources.responders.slice(0, MAX_TRIED);
+    for (const address of responders) {
+      const answer = await this.#answer(tenantId, address, { serial: sources.serial, issuer: link.issuer });
+      if (typeof answer === 'string') faults.push(`${named(address)} (${answer})`);
+      else if (answer.status === 'good')
+        return `${name}: good, says ${named(address)} at ${answer.thisUpdate.toISOString()}`;
+      else {
+        const since = answer.revokedAt?.toISOString() ?? '';
+        throw new Refusal('certificate_revoked', `${name}: since ${since}, ${named(address)}`);
+      }
+    }
     const why = faults.length === 0 ? lackOf(sources) : faults.join(', ');
     throw new Refusal('revocation_unavailable', `${name}: ${why}`);
+  }
+
+  async #answer(tenantId: string, address: string, subject: { serial: Buffer; issuer: string }) {
+    try {
+      return await this.ports.ocspResponders.ask(tenantId, address, subject);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return error.message.slice(`${error.reason}: `.length);
+    }
   }
 
   async #list(tenantId: string, address: string, { issuer }: Link) {
@@ -112,8 +137,7 @@ function sourcesOf({ name, certificate }: Link): RevocationSources {
   }
 }
 
-function lackOf({ hasOcsp, isNamed }: RevocationSources): string {
-  if (hasOcsp) return 'it names OCSP alone, which is not asked';
+function lackOf({ isNamed }: RevocationSources): string {
   return isNamed ? 'it names no list that can be fetched' : 'it names no list';
 }
 

@@ -8,7 +8,8 @@ export type CertificatePurpose =
   | 'wallet attestation'
   | 'status list'
   | 'trust list'
-  | 'registration certificate';
+  | 'registration certificate'
+  | 'OCSP answer';
 
 /** `anyExtendedKeyUsage` (RFC 5280 section 4.2.1.12): its issuer says that it restricts nothing. */
 const ANY = '2.5.29.37.0';
@@ -34,6 +35,8 @@ const USAGES: Readonly<Record<CertificatePurpose, readonly string[]>> = {
   'status list': [STATUS_SIGNING],
   'trust list': [TRUST_LIST_SIGNING],
   'registration certificate': [],
+  // RFC 6960 section 4.2.2.2
+  'OCSP answer': ['1.3.6.1.5.5.7.3.9'],
 };
 
 /** Whether its extended key usage, if it has one, lets a certificate sign this, or certify who does. */

@@ -9,7 +9,7 @@ export const CertificateRevocationChoice = z
   .nullish()
   .describe(
     'Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that ' +
-      'they name: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot ' +
+      'they name, or with the responder (OCSP) where they name that alone: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot ' +
       'be told, which the report says; required refuses both',
   );
 export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevocationChoice>>;
@@ -38,6 +38,37 @@ export function listFault(list: CertificateList, issuer: Certificate, now: Date)
   }
   if (list.thisUpdate.getTime() > now.getTime() + SKEW_MS) return 'the list is from the future';
   return isOver(list, now) ? 'the list is out of date' : undefined;
+}
+
+/** id-kp-OCSPSigning and id-pkix-ocsp-nocheck (RFC 6960 sections 4.2.2.2 and 4.2.2.2.1). */
+const OCSP_SIGNING = '1.3.6.1.5.5.7.3.9';
+const OCSP_NO_CHECK = '1.3.6.1.5.5.7.48.1.5';
+
+/**
+ * Whether a responder is certified by the issuer itself to answer in its place, and needs nobody to ask about itself: by
+ * saying so, or by a short life.
+ */
+export function mayAnswer(responder: Certificate, issuer: Certificate): boolean {
+  const lifetime = responder.notAfter.getTime() - responder.notBefore.getTime();
+  return (
+    responder.issuer === issuer.subject &&
+    responder.extendedKeyUsage?.has(OCSP_SIGNING) === true &&
+    (responder.extensions.has(OCSP_NO_CHECK) || lifetime <= SHORT_LIVED_MS)
+  );
+}
+
+type Answer = { readonly status: string; readonly thisUpdate: Date; readonly nextUpdate?: Date };
+
+/** RFC 6960 section 4.2.2.1: without an end newer answers are there at any time, so this one is not kept for long. */
+export function answerEnds({ thisUpdate, nextUpdate }: Answer): Date {
+  return nextUpdate ?? new Date(thisUpdate.getTime() + FRESH_MS);
+}
+
+/** Why an answer whose signature was verified tells nothing; undefined when it does. */
+export function answerFault(answer: Answer, now: Date): string | undefined {
+  if (answer.status === 'unknown') return 'the responder does not know the certificate';
+  if (answer.thisUpdate.getTime() > now.getTime() + SKEW_MS) return 'the answer is from the future';
+  return answerEnds(answer) <= now ? 'the answer is out of date' : undefined;
 }
 
 export function isOver({ nextUpdate }: Pick<CertificateList, 'nextUpdate'>, now: Date): boolean {

@@ -10,7 +10,8 @@ export type RevocationSources = {
   readonly points: readonly (readonly string[])[];
   /** Whether any source is named, of whatever kind: lists that are not usable here, or OCSP. */
   readonly isNamed: boolean;
-  readonly hasOcsp: boolean;
+  /** Addresses of responders (RFC 6960). */
+  readonly responders: readonly string[];
   /** Whether it says that it is never revoked: RFC 9608, or ETSI EN 319 412-1 section 5.2. */
   readonly isNeverRevoked: boolean;
   /** Milliseconds. */
@@ -22,6 +23,8 @@ const AUTHORITY_INFORMATION = '1.3.6.1.5.5.7.1.1';
 const OCSP = '1.3.6.1.5.5.7.48.1';
 /** noRevAvail (RFC 9608 section 2) and validity assured, short term (ETSI EN 319 412-1 section 5.2.2) */
 const NEVER_REVOKED = ['2.5.29.56', '0.4.0.194121.2.1'];
+/** `uniformResourceIdentifier` of a GeneralName. */
+const URI = 0x86;
 const MAX_ADDRESS_LENGTH = 2048;
 
 /** @param certificate DER in standard base64. @throws DerError */
@@ -31,12 +34,12 @@ export function revocationSourcesOf(certificate: string): RevocationSources {
   const fields = fieldsOf(toBeSigned);
   const extensions = extensionsOf(fields);
   const { notBefore, notAfter } = readValidity(fields[2]);
-  const hasOcsp = namesOcsp(extensions.get(AUTHORITY_INFORMATION));
+  const { responders, hasOcsp } = respondersOf(extensions.get(AUTHORITY_INFORMATION));
   return {
     serial: serialOf(toBeSigned.content),
     points: pointsOf(extensions.get(DISTRIBUTION_POINTS)),
     isNamed: hasOcsp || extensions.has(DISTRIBUTION_POINTS),
-    hasOcsp,
+    responders,
     isNeverRevoked: NEVER_REVOKED.some((oid) => extensions.has(oid)),
     lifetime: notAfter.getTime() - notBefore.getTime(),
   };
@@ -74,10 +77,14 @@ function isCallable(address: string): boolean {
 }
 
 /** RFC 5280 section 4.2.2.1 */
-function namesOcsp(extension: Extension | undefined): boolean {
-  if (extension === undefined) return false;
-  return readSequence(extension.value).some(({ content }) => {
-    const [method] = readElements(content);
-    return method?.tag === TAG.oid && readOid(method.content) === OCSP;
+function respondersOf(extension: Extension | undefined) {
+  const methods = extension === undefined ? [] : readSequence(extension.value);
+  const places = methods.flatMap(({ content }) => {
+    const [method, place] = readElements(content);
+    return method?.tag === TAG.oid && readOid(method.content) === OCSP ? [place] : [];
   });
+  const responders = places
+    .flatMap((place) => (place?.tag === URI ? [place.content.toString('latin1')] : []))
+    .filter(isCallable);
+  return { responders, hasOcsp: places.length > 0 };
 }

@@ -6,9 +6,11 @@ import { readCrl } from '../../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { derSignature, rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import { attributesOf, printName } from '../../../domain/formats/der/name.ts';
+import { readOcspResponse } from '../../../domain/formats/der/ocsp.ts';
 import { readPemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { subjectPlace } from '../../../domain/formats/der/place.ts';
 import { DerError, readElement, readElements, readOid } from '../../../domain/formats/der/reader.ts';
+import { revocationSourcesOf } from '../../../domain/formats/der/revocation-sources.ts';
 import { readTime } from '../../../domain/formats/der/time.ts';
 import { readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
 import { checkIssuingPlace } from '../../../domain/formats/mdoc/driving-licence.ts';
@@ -95,7 +97,21 @@ function revocationList(input: Buffer): void {
   promise(found === undefined || entries.count > 0, 'nobody stands on an empty list');
 }
 
+const ocspIssuer = readCertificate(seed('ocsp-issuer'));
+const { serial: ocspSerial } = revocationSourcesOf(seed('ocsp-about').toString('base64'));
+const ocspSeeds = [seed('ocsp'), seed('ocsp-revoked')];
+
+function ocspAnswer(input: Buffer): void {
+  if (ocspIssuer === undefined) return;
+  const answer = readOcspResponse(input, ocspIssuer, ocspSerial);
+  if (answer === undefined) return;
+  const isKnown = ocspSeeds.some((known) => known.includes(answer.toBeSigned));
+  const isSigned = new NodeCertificates().hasSigned(seed('ocsp-issuer').toString('base64'), answer);
+  promise(!isSigned || isKnown, 'no answer is signed that nobody gave');
+}
+
 export const DER: readonly Target[] = [
+  { name: 'ocsp-answer', expected, seeds: ocspSeeds, dictionary: DER_WORDS, decode: ocspAnswer },
   {
     name: 'revocation-list',
     expected,

@@ -17,6 +17,7 @@ const RIGHT: Readonly<Record<CertificatePurpose, readonly string[]>> = {
   'status list': [STATUS_SIGNER],
   'trust list': [TRUST_LIST_SIGNER],
   'registration certificate': [],
+  'OCSP answer': ['1.3.6.1.5.5.7.3.9'],
 };
 const KNOWN = [WEB_SERVER, READER, '1.3.6.1.5.5.7.3.4', ...new Set(Object.values(RIGHT).flat())];
 

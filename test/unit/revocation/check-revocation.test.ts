@@ -4,6 +4,7 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
 import { RevocationChecker } from '../../../application/revocation/check-revocation.ts';
+import { OcspResponders } from '../../../application/revocation/ocsp-responders.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import type { CertificateRevocation } from '../../../domain/verification/certificate-revocation.ts';
@@ -82,7 +83,10 @@ describe('Revocation of the certificates of issuers', () => {
     const issuer = certificates.validate(given, anchors, clock.now(), { purpose: 'SD-JWT VC' });
     if (!issuer.trusted) throw new Error(issuer.detail);
     try {
-      const checker = new RevocationChecker({ revocationLists: lists });
+      const checker = new RevocationChecker({
+        revocationLists: lists,
+        ocspResponders: new OcspResponders({ remote, certificates, clock, eventBus }),
+      });
       return (await checker.check({ tenantId, mode, chain: given, issuer })) ?? 'nothing asked';
     } catch (error) {
       if (error instanceof Refusal) return error.message;
@@ -225,11 +229,14 @@ describe('Revocation of the certificates of issuers', () => {
       expect(await of({}, 'if-available')).to.include('it names no list');
     });
 
-    it('OCSP alone, cannot be told', async () => {
+    it('OCSP alone, cannot be told where nobody answers', async () => {
       const ocsp = 'http://ocsp.example';
-      expect(await of({ ocsp })).to.match(/revocation_unavailable: signer: it names OCSP alone/);
-      expect(await of({ ocsp, lists: [OF_ROOT] })).to.include('required: signer: not on');
-      expect(remote.calls.map(({ url }) => url)).to.deep.equal([OF_ROOT]);
+      expect(await of({ ocsp })).to.match(
+        /revocation_unavailable: signer: http:\/\/ocsp.example\/ \(HTTP status 404\)/,
+      );
+      expect(remote.calls).to.have.length(1);
+      expect(await of({ ocsp, lists: [OF_ROOT] }), 'lists come first').to.include('required: signer: not on');
+      expect(remote.calls.map(({ url }) => url).slice(1)).to.deep.equal([OF_ROOT]);
     });
 
     it('no http address, cannot be told', async () => {

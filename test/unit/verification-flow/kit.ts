@@ -19,6 +19,7 @@ import { type WebhookError, Webhooks } from '../../../application/ports/webhooks
 import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../../../application/registrar/registration-certificates.ts';
 import { RevocationChecker } from '../../../application/revocation/check-revocation.ts';
+import { OcspResponders } from '../../../application/revocation/ocsp-responders.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
 import { StatusChecker } from '../../../application/status-lists/check-status.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
@@ -155,6 +156,7 @@ export class World {
   readonly remoteStatusLists: RemoteStatusLists;
   readonly statusChecker: StatusChecker;
   readonly revocationLists: RevocationLists;
+  readonly ocspResponders: OcspResponders;
   readonly revocationChecker: RevocationChecker;
   readonly registrationCertificates: RegistrationCertificates;
   /** Nobody asks it in these tests. */
@@ -178,6 +180,7 @@ export class World {
     this.remoteStatusLists = new RemoteStatusLists({ ...this, log });
     this.statusChecker = new StatusChecker(this);
     this.revocationLists = new RevocationLists({ ...this, log });
+    this.ocspResponders = new OcspResponders(this);
     this.revocationChecker = new RevocationChecker(this);
     this.registrationCertificates = new RegistrationCertificates({
       store: this.store,

@@ -1,0 +1,116 @@
+import { hash } from 'node:crypto';
+import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { makeOcspRequest, type OcspResponse, readOcspResponse } from '../../domain/formats/der/ocsp.ts';
+import { DerError } from '../../domain/formats/der/reader.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+import {
+  answerEnds,
+  answerFault,
+  freshUntil,
+  mayAnswer,
+} from '../../domain/verification/certificate-revocation.ts';
+import { needs } from '../needs.ts';
+import { Certificates } from '../ports/certificates.ts';
+import { Clock } from '../ports/clock.ts';
+import { EventBus } from '../ports/event-bus.ts';
+import { Remote } from '../ports/remote.ts';
+import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
+
+const MAX_ANSWER_BYTES = 32 * 1024;
+const ENTRY_BYTES = 1_024;
+const FAILURE_MS = 30_000;
+
+/** What was said of one certificate, by who may say so. */
+export type OcspAnswer = Pick<OcspResponse, 'status' | 'revokedAt' | 'thisUpdate'> & {
+  readonly nextUpdate: Date;
+  readonly uri: string;
+  readonly fetchedAt: Date;
+};
+
+/** The one that is asked about: its serial number, and the certificate of its issuer, DER in standard base64. */
+type Subject = { readonly serial: Buffer; readonly issuer: string };
+
+/** Responders (RFC 6960): asked once for all who wait, verified, their answers kept for an hour at most, per tenant. */
+export class OcspResponders extends needs({
+  remote: Remote,
+  certificates: Certificates,
+  clock: Clock,
+  eventBus: EventBus,
+}) {
+  readonly #answers = new FetchedLists<OcspAnswer>({
+    clock: this.ports.clock,
+    eventBus: this.ports.eventBus,
+    kind: 'revocation-lists',
+    sizeOf: () => ENTRY_BYTES,
+    freshUntil: (answer) => freshUntil(answer, answer.fetchedAt),
+    isRefusal: (error) => error instanceof Refusal,
+    failureMs: FAILURE_MS,
+  });
+
+  /** @throws Refusal `revocation_unavailable` when no answer that counts can be had. */
+  async ask(tenantId: string, uri: string, subject: Subject): Promise<OcspAnswer> {
+    const id = hash('sha256', `${subject.issuer} ${subject.serial.toString('hex')}`, 'base64url');
+    const key = keyOf(tenantId, id, uri);
+    const known = this.#answers.peek(key);
+    if (known !== undefined && this.ports.clock.now() < freshUntil(known, known.fetchedAt)) {
+      this.#answers.count(tenantId, 'hits');
+      return known;
+    }
+    this.#answers.count(tenantId, 'misses');
+    return this.#answers.fetch(key, () => this.#load(tenantId, uri, subject));
+  }
+
+  stats(tenantId: string): FetchedListStats {
+    return this.#answers.stats(tenantId);
+  }
+
+  async #load(tenantId: string, uri: string, { serial, issuer }: Subject): Promise<OcspAnswer> {
+    const authority = readCertificate(Buffer.from(issuer, 'base64'));
+    if (authority === undefined) throw unavailable('issuer');
+    // RFC 6960 appendix A.1: by GET, as short requests are; such answers may be kept by caches on the way.
+    const request = encodeURIComponent(makeOcspRequest(authority, serial).toString('base64'));
+    const address = `${uri.replace(/\/$/, '')}/${request}`;
+    const wanted = {
+      tenantId,
+      accept: 'application/ocsp-response',
+      maxBytes: MAX_ANSWER_BYTES,
+      isSigned: true,
+    };
+    const { body } = await download(this.ports.remote, address, wanted, unavailable);
+    const answer = read(() => readOcspResponse(body, authority, serial));
+    if (answer === undefined) throw unavailable('the answer is about other certificates');
+    const now = this.ports.clock.now();
+    if (!this.#isSigned(answer, issuer, authority, now)) throw unavailable('who signed the answer may not');
+    const fault = answerFault(answer, now);
+    if (fault !== undefined) throw unavailable(fault);
+    const { status, revokedAt, thisUpdate } = answer;
+    const said = { status, thisUpdate, nextUpdate: answerEnds(answer), uri, fetchedAt: now };
+    return revokedAt === undefined ? said : { ...said, revokedAt };
+  }
+
+  /** RFC 6960 section 4.2.2.2: the issuer itself, or whom it certified for just this. */
+  #isSigned(answer: OcspResponse, issuer: string, authority: Certificate, now: Date): boolean {
+    const { certificates } = this.ports;
+    if (certificates.hasSigned(issuer, answer)) return true;
+    return answer.certificates.some((responder) => {
+      const certificate = readCertificate(Buffer.from(responder, 'base64'));
+      if (certificate === undefined || !mayAnswer(certificate, authority)) return false;
+      const profile = { purpose: 'OCSP answer' } as const;
+      const verdict = certificates.validate([responder], [{ certificate: issuer }], now, profile);
+      return verdict.trusted && certificates.hasSigned(responder, answer);
+    });
+  }
+}
+
+function unavailable(why: string): Refusal {
+  return new Refusal('revocation_unavailable', why);
+}
+
+function read<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw unavailable(`the answer cannot be used: ${error.message}`);
+  }
+}

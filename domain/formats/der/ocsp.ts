@@ -1,0 +1,130 @@
+import { hash } from 'node:crypto';
+import type { Certificate } from './certificate.ts';
+import {
+  type DerElement,
+  DerError,
+  readElement,
+  readElements,
+  readOid,
+  readSequence,
+  TAG,
+} from './reader.ts';
+import { readTime } from './time.ts';
+
+/** What a responder says of one certificate (RFC 6960 section 4.2.1); nothing counts before the signature was verified. */
+export type OcspResponse = {
+  /** What is signed, by which algorithm (dotted object identifier), and the signature. */
+  readonly toBeSigned: Buffer;
+  readonly algorithm: string;
+  readonly signature: Buffer;
+  /** Certificates that came along, DER in standard base64: one of them may be that of the responder. */
+  readonly certificates: readonly string[];
+  readonly status: 'good' | 'revoked' | 'unknown';
+  readonly revokedAt?: Date;
+  readonly thisUpdate: Date;
+  readonly nextUpdate?: Date;
+};
+
+const MAX_PARTS = 20;
+const SHA1 = Buffer.from('300906052b0e03021a0500', 'hex');
+const BASIC = '1.3.6.1.5.5.7.48.1.1';
+const ENUMERATED = 0x0a;
+const SUCCESSFUL = Buffer.from([0]);
+
+/** Which certificate is meant (RFC 6960 section 4.1.1), by SHA-1 as every responder knows it: a name, and no proof. */
+function certificateId(issuer: Certificate, serial: Buffer): Buffer {
+  const name = hash('sha1', Buffer.from(issuer.subject, 'hex'), 'buffer');
+  const key = Buffer.from(issuer.keyHash, 'base64url');
+  return sequence(
+    SHA1,
+    element(TAG.octetString, name),
+    element(TAG.octetString, key),
+    element(TAG.integer, serial),
+  );
+}
+
+/** A request for one certificate, without a nonce: answers may be made beforehand (RFC 5019). */
+export function makeOcspRequest(issuer: Certificate, serial: Buffer): Buffer {
+  return sequence(sequence(sequence(sequence(certificateId(issuer, serial)))));
+}
+
+/**
+ * @returns the answer about this certificate; undefined where it is about others alone.
+ * @throws DerError for anything else than a successful basic response.
+ */
+export function readOcspResponse(der: Buffer, issuer: Certificate, serial: Buffer): OcspResponse | undefined {
+  const [state, wrapped] = readSequence(der, MAX_PARTS);
+  if (state?.tag !== ENUMERATED || !state.content.equals(SUCCESSFUL))
+    throw new DerError('the responder refused');
+  if (wrapped?.tag !== 0xa0) throw new DerError('no response');
+  const [type, body] = readSequence(wrapped.content, MAX_PARTS);
+  if (type?.tag !== TAG.oid || readOid(type.content) !== BASIC || body?.tag !== TAG.octetString)
+    throw new DerError('no basic response');
+  const [toBeSigned, algorithm, signature, certificates] = readSequence(body.content, MAX_PARTS);
+  if (toBeSigned?.tag !== TAG.sequence || algorithm?.tag !== TAG.sequence)
+    throw new DerError('nothing is signed');
+  if (signature?.tag !== TAG.bitString || signature.content[0] !== 0) throw new DerError('signature');
+  const wanted = nameParts(certificateId(issuer, serial));
+  const answer = answersOf(toBeSigned).find(({ content }) => {
+    const [id] = readElements(content, MAX_PARTS);
+    return id?.tag === TAG.sequence && nameParts(id.whole) === wanted;
+  });
+  if (answer === undefined) return undefined;
+  return {
+    toBeSigned: toBeSigned.whole,
+    algorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
+    signature: signature.content.subarray(1),
+    certificates:
+      certificates?.tag === 0xa0
+        ? readSequence(certificates.content, MAX_PARTS).map(({ whole }) => whole.toString('base64'))
+        : [],
+    ...readAnswer(answer),
+  };
+}
+
+/** Algorithm, names and number; some leave the parameters of SHA-1 out, and some write NULL. */
+function nameParts(id: Buffer): string {
+  const [algorithm, ...parts] = readSequence(id, MAX_PARTS);
+  const [oid] = readElements(algorithm?.content ?? Buffer.alloc(0), MAX_PARTS);
+  return [oid, ...parts].map((part) => part?.whole.toString('hex')).join(' ');
+}
+
+/** `ResponseData`: version, responder, time and the answers. */
+function answersOf({ content }: DerElement): readonly DerElement[] {
+  const fields = readElements(content, MAX_PARTS).filter(({ tag }) => tag !== 0xa0);
+  const [, , answers] = fields;
+  if (answers?.tag !== TAG.sequence) throw new DerError('answers');
+  return readElements(answers.content, MAX_PARTS);
+}
+
+function readAnswer({ content }: DerElement) {
+  const [, status, begin, ...rest] = readElements(content, MAX_PARTS);
+  if (status === undefined || begin === undefined) throw new DerError('answer');
+  const end = rest.find(({ tag }) => tag === 0xa0);
+  return {
+    ...readStatus(status),
+    thisUpdate: readTime(begin),
+    ...(end && { nextUpdate: readTime(readElement(end.content)) }),
+  };
+}
+
+function readStatus({ tag, content }: DerElement): Pick<OcspResponse, 'status' | 'revokedAt'> {
+  if (tag === 0x80) return { status: 'good' };
+  if (tag === 0x82) return { status: 'unknown' };
+  if (tag !== 0xa1) throw new DerError('status');
+  const [time] = readElements(content, MAX_PARTS);
+  if (time === undefined) throw new DerError('status');
+  return { status: 'revoked', revokedAt: readTime(time) };
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return element(TAG.sequence, ...parts);
+}
+
+/** Of a request: shorter than 128 bytes at each level but the last, which may need one byte more. */
+function element(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const length = content.length < 0x80 ? [content.length] : [0x81, content.length];
+  if (content.length > 0xff) throw new DerError('length');
+  return Buffer.concat([Buffer.from([tag, ...length]), content]);
+}

@@ -1,0 +1,146 @@
+import { expect } from 'chai';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { OcspResponders } from '../../../application/revocation/ocsp-responders.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { namesOf } from '../../support/crl-maker.ts';
+import { makeOcspResponse, type OcspOptions } from '../../support/ocsp-maker.ts';
+import { type CertificateOptions, type Certified, certify } from '../../support/test-certificates.ts';
+import { FakeRemote, SetClock } from '../verification-flow/kit.ts';
+
+const RESPONDER = 'http://ocsp.example/at';
+const OCSP_SIGNING = '1.3.6.1.5.5.7.3.9';
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+describe('A responder that is asked about a certificate', () => {
+  let authority: Certified;
+  let other: Certified;
+  let leaf: Certified;
+  let remote: FakeRemote;
+  let clock: SetClock;
+  let responders: OcspResponders;
+  const certificates = new NodeCertificates();
+
+  before(async () => {
+    authority = await certify({ name: 'Authority', ca: true });
+    other = await certify({ name: 'Other', ca: true });
+    leaf = await certify({ name: 'Leaf', by: authority });
+  });
+  beforeEach(() => {
+    remote = new FakeRemote();
+    clock = new SetClock();
+    responders = new OcspResponders({ remote, certificates, clock, eventBus: new InProcessEventBus() });
+  });
+
+  const at = (milliseconds: number) => new Date(clock.time + milliseconds);
+  const serve = (changes: Partial<OcspOptions> = {}) => {
+    const options = {
+      about: leaf,
+      issuer: authority,
+      thisUpdate: at(-HOUR),
+      nextUpdate: at(DAY),
+      ...changes,
+    };
+    const body = makeOcspResponse(options);
+    remote.answer = () => ({ status: 200, contentType: 'application/ocsp-response', body });
+  };
+  const ask = async (tenantId = 'acme'): Promise<string> => {
+    const subject = { serial: namesOf(leaf.certificate).serial, issuer: authority.certificate };
+    try {
+      return (await responders.ask(tenantId, RESPONDER, subject)).status;
+    } catch (error) {
+      if (error instanceof Refusal) return error.message;
+      throw error;
+    }
+  };
+  const responder = (changes: Partial<CertificateOptions> = {}) =>
+    certify({
+      name: 'Responder',
+      by: authority,
+      purposes: [OCSP_SIGNING],
+      from: at(-DAY).toISOString(),
+      until: at(5 * DAY).toISOString(),
+      ...changes,
+    });
+
+  it('says that it is good, or revoked, and is asked once for all who wait, by tenant', async () => {
+    serve();
+    expect(new Set(await Promise.all(Array.from({ length: 24 }, () => ask())))).to.deep.equal(
+      new Set(['good']),
+    );
+    expect(remote.calls).to.have.length(1);
+    expect(remote.calls[0]?.url).to.match(/^http:\/\/ocsp\.example\/at\/[A-Za-z0-9%]+$/);
+    expect(await ask('other')).to.equal('good');
+    expect(remote.calls).to.have.length(2);
+    clock.time += 2 * HOUR;
+    serve({ status: 'revoked' });
+    expect(await ask(), 'within an hour').to.equal('revoked');
+  });
+
+  it('may leave out the parameters of the hash', async () => {
+    serve({ isTerse: true });
+    expect(await ask()).to.equal('good');
+  });
+
+  it('may be one that the issuer certified for it', async () => {
+    serve({ by: await responder() });
+    expect(await ask()).to.equal('good');
+  });
+
+  const refused: Readonly<
+    Record<string, [() => Promise<Partial<OcspOptions>> | Partial<OcspOptions>, RegExp]>
+  > = {
+    'does not know it': [() => ({ status: 'unknown' }), /does not know/],
+    'answers about another': [() => ({ about: other }), /about other certificates/],
+    'answers for another issuer': [() => ({ issuer: other, by: authority }), /about other certificates/],
+    'signs with a key of nobody': [() => ({ by: other }), /may not/],
+    'is certified for nothing': [async () => ({ by: await responder({ purposes: [] }) }), /may not/],
+    'is certified for another thing': [
+      async () => ({ by: await responder({ purposes: ['1.3.6.1.5.5.7.3.1'] }) }),
+      /may not/,
+    ],
+    'is certified by another': [async () => ({ by: await responder({ by: other }) }), /may not/],
+    'lives long and says nothing of itself': [
+      async () => ({ by: await responder({ until: at(300 * DAY).toISOString() }) }),
+      /may not/,
+    ],
+    'has gone out of its time': [
+      async () => ({
+        by: await responder({ from: at(-5 * DAY).toISOString(), until: at(-DAY).toISOString() }),
+      }),
+      /may not/,
+    ],
+    'answers from the past': [() => ({ thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) }), /out of date/],
+    'answers long ago, without an end': [
+      () => ({ thisUpdate: at(-DAY), nextUpdate: undefined }),
+      /out of date/,
+    ],
+    'answers from the future': [() => ({ thisUpdate: at(DAY), nextUpdate: at(2 * DAY) }), /from the future/],
+    'is busy': [() => ({ state: 3 }), /the responder refused/],
+  };
+  for (const [what, [make, reason]] of Object.entries(refused)) {
+    it(`tells nothing when it ${what}`, async () => {
+      serve(await make());
+      expect(await ask())
+        .to.match(reason)
+        .and.match(/^revocation_unavailable/);
+    });
+  }
+
+  it('tells nothing with bytes that were changed', async () => {
+    const good = makeOcspResponse({
+      about: leaf,
+      issuer: authority,
+      thisUpdate: at(-HOUR),
+      nextUpdate: at(DAY),
+    });
+    for (let index = 0; index < good.length; index += 3) {
+      clock.time += 60_000;
+      const body = Buffer.from(good);
+      body[index] = (body[index] ?? 0) ^ 1;
+      remote.answer = () => ({ status: 200, contentType: '', body });
+      expect(await ask(), `byte ${index}`).to.match(/^revocation_unavailable/);
+    }
+  });
+});
