@@ -14,7 +14,7 @@ import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Remote } from '../ports/remote.ts';
-import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
+import { download, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
 
 const MAX_ANSWER_BYTES = 32 * 1024;
 const ENTRY_BYTES = 1_024;
@@ -58,10 +58,6 @@ export class OcspResponders extends needs({
     }
     this.#answers.count(tenantId, 'misses');
     return this.#answers.fetch(key, () => this.#load(tenantId, uri, subject));
-  }
-
-  stats(tenantId: string): FetchedListStats {
-    return this.#answers.stats(tenantId);
   }
 
   async #load(tenantId: string, uri: string, { serial, issuer }: Subject): Promise<OcspAnswer> {

@@ -72,7 +72,7 @@ export function readOcspResponse(der: Buffer, issuer: Certificate, serial: Buffe
   if (answer === undefined) return undefined;
   return {
     toBeSigned: toBeSigned.whole,
-    algorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
+    algorithm: readAlgorithm(algorithm),
     signature: signature.content.subarray(1),
     certificates:
       certificates?.tag === 0xa0
@@ -80,6 +80,13 @@ export function readOcspResponse(der: Buffer, issuer: Certificate, serial: Buffe
         : [],
     ...readAnswer(answer),
   };
+}
+
+/** RFC 6960 section 4.2.1: it stands outside of what is signed. */
+function readAlgorithm({ content }: DerElement): string {
+  const [oid, ...parameters] = readElements(content, MAX_PARTS);
+  if (oid?.tag !== TAG.oid || parameters.length > 1) throw new DerError('algorithm');
+  return readOid(oid.content);
 }
 
 /** Algorithm, names and number; some leave the parameters of SHA-1 out, and some write NULL. */
