@@ -10,6 +10,7 @@ import type { KeyChain } from '../domain/keys/key-chain.ts';
 import type { AuthorizationServer } from '../domain/oauth/grant.ts';
 import { issuerOf } from '../domain/oauth/servers.ts';
 import type { RegistrarConfiguration } from '../domain/registrar/registrar-configuration.ts';
+import type { Profile } from '../domain/shared/finding.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
 import type { ConfiguredKind, Revisions } from '../domain/tenants/revisions.ts';
@@ -59,6 +60,12 @@ export class TenantConfiguration {
 
   get tenantId(): TenantId {
     return this.state.id;
+  }
+
+  /** Rules that the tenant bound itself to. */
+  get profile(): Profile | null {
+    this.look(['tenant']);
+    return this.state.profile;
   }
 
   issuerOf(server: AuthorizationServer): string {

@@ -3,7 +3,7 @@ import { named, type Statement } from './statement.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
 const TENANT_STATE =
-  't.id as state_id, t.status as state_status, t.revision as state_revision, t.revisions as state_revisions';
+  't.id as state_id, t.status as state_status, t.revision as state_revision, t.revisions as state_revisions, t.profile as state_profile';
 
 /** The one row of a table that has this value in the column, with the tenant's state, which is there in any case. */
 const withTenant = (name: string, table: string, column: string) =>

@@ -55,9 +55,11 @@ async function changeSettings(
     sessionConfig: mergeSettings(null, body.sessionConfig),
     statusListConfig: mergeSettings(null, body.statusListConfig),
     kms: body.kms ?? null,
+    profile: body.profile ?? null,
   };
-  const { name, description, status, sessionConfig, statusListConfig, kms } = known;
-  if (isSame({ name, description, status, sessionConfig, statusListConfig, kms }, wanted)) return false;
+  const { name, description, status, sessionConfig, statusListConfig, kms, profile } = known;
+  const present = { name, description, status, sessionConfig, statusListConfig, kms, profile };
+  if (isSame(present, wanted)) return false;
   const changed = { ...known, ...wanted, updatedAt: clock.now() };
   await store.forTenant(known.id, ({ tenant }) => tenant.save(changed), { by: caller });
   eventBus.publish({ type: 'tenant', tenantId: known.id });

@@ -4,6 +4,7 @@ import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
+import type { Profile } from '../../domain/shared/finding.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../domain/tenants/revisions.ts';
@@ -63,6 +64,7 @@ export type TenantState = {
   readonly status: TenantStatus;
   readonly revision: number;
   readonly revisions: StoredRevisions;
+  readonly profile: Profile | null;
 };
 
 export type SessionQuery = {

@@ -94,6 +94,7 @@ export async function makeTenant(
     sessionConfig: mergeSettings(null, wanted.sessionConfig),
     statusListConfig: mergeSettings(null, wanted.statusListConfig),
     kms: wanted.kms ?? null,
+    profile: wanted.profile ?? null,
     ...{ revision, version: 1, createdAt: now, updatedAt: now },
   };
   const { roles = [] } = wanted;

@@ -131,6 +131,7 @@ function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
     sessionConfig: mergeSettings(tenant.sessionConfig, wanted.sessionConfig),
     statusListConfig: mergeSettings(tenant.statusListConfig, wanted.statusListConfig),
     kms: wanted.kms === undefined ? tenant.kms : wanted.kms,
+    profile: wanted.profile === undefined ? tenant.profile : wanted.profile,
     updatedAt: now,
   };
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Finding } from './finding.ts';
 import type { JsonObject } from './json.ts';
 import type { SecretMember } from './secrets.ts';
 
@@ -39,6 +40,8 @@ export type Resource<Stored> = {
   readonly entries?: Readonly<Record<string, string>>;
   /** Members, dotted, that no answer shows: `resourceRoutes` hides them. */
   readonly secrets?: Readonly<Record<string, SecretMember>>;
+  /** What is allowed and somebody will refuse, or a profile does. Absent: nothing is known that could be. */
+  readonly findings?: (stored: Stored) => readonly Finding[];
   /** How it is described in a folder of configuration files. Absent: it is no configuration. */
   readonly file?: DescribedByFile<Stored>;
 };

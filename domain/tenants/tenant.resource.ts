@@ -14,7 +14,7 @@ const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.
 export const tenantResource = resource<Tenant>()({
   kind: 'tenant',
   repository: 'tenant',
-  shown: ['name', 'status', 'sessionConfig', 'statusListConfig', 'kms'],
+  shown: ['name', 'status', 'sessionConfig', 'statusListConfig', 'kms', 'profile'],
   edited: ({ revision: _revision, ...tenant }: Tenant) => tenant,
   changing: ['clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
   entries: { clients: 'clientId' },
@@ -23,12 +23,13 @@ export const tenantResource = resource<Tenant>()({
     id: 'id',
     body: TenantDocument,
     refersTo: [],
-    write: ({ id, name, description, status, sessionConfig, statusListConfig, kms }: Tenant) => ({
+    write: ({ id, name, description, status, sessionConfig, statusListConfig, kms, profile }: Tenant) => ({
       id,
       name,
       description,
       status,
       kms,
+      profile,
       // Databases give members in an order of their own.
       sessionConfig: SessionStorageConfig.nullable().parse(sessionConfig),
       statusListConfig: StatusListConfig.nullable().parse(statusListConfig),

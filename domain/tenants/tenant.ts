@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Role } from '../clients/role.ts';
 import { Reference, wholeNumber } from '../shared/bounds.ts';
+import { Profile } from '../shared/finding.ts';
 import type { TenantId } from '../shared/ids.ts';
 import { written } from '../shared/written.ts';
 
@@ -13,6 +14,8 @@ export type Tenant = {
   readonly statusListConfig: StatusListConfig | null;
   /** Key provider of its next keys; null: as the configuration of the service says. */
   readonly kms: string | null;
+  /** Rules that it bound itself to. */
+  readonly profile: Profile | null;
   /** Grows with every change of the tenant's configuration, clients or keys; what is cached names it. */
   readonly revision: number;
   readonly version: number;
@@ -103,6 +106,11 @@ const KeyProviderName = Reference.nullish().describe(
   'Where its next keys are made, of `GET /key-chain/providers`; null: as `KMS_CONFIG` says. Keys that it has stay where they are',
 );
 
+const TenantProfile = Profile.nullish().describe(
+  'Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules ' +
+    'behind it. What they demand holds whatever else is configured, and what contradicts them is refused when it is written',
+);
+
 const AdministratorRoles = z
   .array(Role)
   .max(20)
@@ -118,6 +126,7 @@ export const TenantCreation = z
     sessionConfig: SessionConfig,
     statusListConfig: StatusConfig,
     kms: KeyProviderName,
+    profile: TenantProfile,
   })
   .meta({ id: 'TenantCreation' });
 export type TenantCreation = z.infer<typeof TenantCreation>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { TenantWithClients } from '../../../application/tenants/make-tenant.ts';
+import { Profile } from '../../../domain/shared/finding.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ClientView, toClientView } from '../clients/client.view.ts';
@@ -18,6 +19,7 @@ const fields = {
   sessionConfig: SessionSettings.nullable().describe('Null: the global defaults'),
   statusListConfig: StatusListConfig.nullable().describe('Null: the global defaults'),
   kms: z.string().nullable().describe('Where its next keys are made; null: as `KMS_CONFIG` says'),
+  profile: Profile.nullable().describe('Rules that the tenant bound itself to'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 };

@@ -8,6 +8,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { documentRows, tableOf } from '../rows/administration.row.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { insertUnique } from './existing.ts';
+import type { ProfileKeeper } from './profiles.ts';
 import type { QuotaKeeper } from './quotas.ts';
 import { withKeysSealedAnew } from './sealed-keys.ts';
 
@@ -30,6 +31,9 @@ export function placeOf(table: string, tenantId: string, id: string): string {
 
 const NOTHING: Listing<never> = { documents: [], marks: new Map() };
 
+/** What holds for everything that is written. */
+export type Keepers = { readonly quotas: QuotaKeeper; readonly profiles: ProfileKeeper };
+
 /** Sealed documents of one kind and tenant. @param touch comes before each write, and locks the tenant. */
 export function documentsOf<T extends { readonly id: string }>(
   em: EntityManager,
@@ -37,7 +41,7 @@ export function documentsOf<T extends { readonly id: string }>(
   tenantId: TenantId,
   kind: DocumentKind,
   touch: () => Promise<void>,
-  quotas: QuotaKeeper,
+  { quotas, profiles }: Keepers,
 ): Documents<T> {
   // The tables of documents differ by name only.
   const row = documentRows.get(kind) as unknown as EntityName<AnyRow>;
@@ -103,12 +107,14 @@ export function documentsOf<T extends { readonly id: string }>(
     },
     async add(document) {
       await touch();
+      await profiles.check(kind, document);
       const data = columns(document);
       await insertUnique('this id exists already', () => em.insert(row, data as AnyRow));
       await quotas.check(kind, data.body.length, undefined);
     },
     async put(document) {
       await touch();
+      await profiles.check(kind, document);
       const before = await quotas.lengthOf(kind, document.id);
       const data = columns(document);
       await em.upsert(row, data as AnyRow);

@@ -16,6 +16,7 @@ import { addClient, saveClient, staleWrite } from './clients.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { byClientId, documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
+import { ProfileKeeper } from './profiles.ts';
 import { QuotaKeeper } from './quotas.ts';
 import { retiringKeys } from './retired-keys.ts';
 import { trustListRepository } from './trust-list-repository.ts';
@@ -30,8 +31,9 @@ export function tenantRepositories(
 ): PlainTenantRepositories {
   const read = (row: object) => readStatusList(cipher, columnsOf(row));
   const quotas = new QuotaKeeper(em, tenantId, limits);
+  const keepers = { quotas, profiles: new ProfileKeeper(em, tenantId) };
   const documents = documentRepositories(({ kind, revision }) =>
-    documentsOf(em, cipher, tenantId, kind, () => touch(revision), quotas),
+    documentsOf(em, cipher, tenantId, kind, () => touch(revision), keepers),
   );
   return {
     ...documents,

@@ -12,6 +12,7 @@ import type { PlainServiceRepositories } from './audited-repositories.ts';
 import { addClient, saveClient } from './clients.ts';
 import { byClientId, byId, documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
+import { ProfileKeeper } from './profiles.ts';
 import { QuotaKeeper } from './quotas.ts';
 import { keyChainsOf, retire } from './retired-keys.ts';
 import { raiseRevision } from './revisions.ts';
@@ -40,7 +41,8 @@ export function serviceRepositories(
           em.insert(TenantRow, { ...tenantColumns(tenant), revisions: firstRevisions(tenant.createdAt) }),
         );
         const quotas = new QuotaKeeper(em, tenant.id, limits);
-        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {}, quotas);
+        const keepers = { quotas, profiles: new ProfileKeeper(em, tenant.id) };
+        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {}, keepers);
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
         for (const client of belongings?.clients ?? []) {
           await addClient(em, { ...client, tenantId: tenant.id });

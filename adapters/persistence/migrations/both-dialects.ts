@@ -82,6 +82,8 @@ export const WEBHOOK_SECRETS = [
   'create table "webhook_secrets" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "body" text not null, "created_at" bigint not null, "updated_at" bigint not null, primary key ("tenant_id", "id"))',
 ];
 
+export const PROFILES = ['alter table "tenants" add "profile" varchar(255) null'];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -14,6 +14,7 @@ export const TenantRow = defineEntity({
     sessionConfig: p.json<unknown>().nullable(),
     statusListConfig: p.json<unknown>().nullable(),
     kms: p.string().nullable(),
+    profile: p.string().nullable(),
     /** Raised by every change of what is configured. */
     revision: p.integer(),
     /** The same for each kind of it, `StoredRevisions`. */

@@ -2,6 +2,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TenantState } from '../../../application/ports/store.ts';
 import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
+import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
@@ -123,6 +124,7 @@ export function readTenantState(row: Row): TenantState {
     status: row['state_status'] as TenantStatus,
     revision: Number(row['state_revision']),
     revisions: readRevisions(row['state_revisions']),
+    profile: row['state_profile'] as Profile | null,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
+import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type {
   SessionStorageConfig,
@@ -22,6 +23,7 @@ export function readTenant(row: TenantRow): Tenant {
     sessionConfig: (row.sessionConfig ?? null) as SessionStorageConfig | null,
     statusListConfig: (row.statusListConfig ?? null) as StatusListConfig | null,
     kms: row.kms ?? null,
+    profile: (row.profile ?? null) as Profile | null,
     revision: row.revision,
     version: row.version,
     createdAt: new Date(Number(row.createdAt)),

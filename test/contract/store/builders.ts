@@ -32,6 +32,7 @@ export function aTenant(changes: Partial<Tenant> = {}): Tenant {
     sessionConfig: null,
     statusListConfig: null,
     kms: null,
+    profile: null,
     revision: 1,
     version: 1,
     createdAt: NOW,

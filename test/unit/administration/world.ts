@@ -92,6 +92,7 @@ export function aWorld() {
       status: 'active',
       revision: 0,
       revisions: firstRevisions(new Date(0)),
+      profile: null,
     }),
     ...restrictions,
   });

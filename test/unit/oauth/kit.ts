@@ -26,7 +26,13 @@ class ConfiguredView extends TenantConfiguration {
   readonly #body: IssuanceConfigurationBody;
 
   constructor(world: World, body: IssuanceConfigurationBody) {
-    super(world, { id: ACME, status: 'active', revision: 1, revisions: firstRevisions(new Date(0)) });
+    super(world, {
+      id: ACME,
+      status: 'active',
+      revision: 1,
+      revisions: firstRevisions(new Date(0)),
+      profile: null,
+    });
     this.#body = body;
   }
 

@@ -217,6 +217,7 @@ export class World {
       sessionConfig: null,
       statusListConfig: null,
       kms: null,
+      profile: null,
     } as const;
     const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };
     const keyChains = [

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { Failure, type FieldError, invalidFields } from './failure.ts';
+
+/** Sets of rules that a tenant can bind itself to. What contradicts them is refused when it is written. */
+export const PROFILES = ['haip'] as const;
+export const Profile = z.enum(PROFILES);
+export type Profile = z.infer<typeof Profile>;
+
+/** Something that may be written, although a wallet, a law or a reader will refuse what comes of it. */
+export const Warning = z
+  .object({
+    rule: z.string().describe('What says so, such as `HAIP 1.0 section 5.1`'),
+    member: z.string().describe('The member that it is about, dotted; empty for the whole'),
+    concerns: z.string().describe('Who refuses, or is harmed'),
+    message: z.string().describe('What happens as it is'),
+    change: z.string().describe('What to change'),
+  })
+  .meta({ id: 'Warning', description: 'Allowed, but somebody will refuse it' });
+export type Warning = z.infer<typeof Warning>;
+
+/** A warning, and the profiles under which it is a refusal. */
+export type Finding = Warning & { readonly refusedBy?: readonly Profile[] };
+
+/** @param profile of the tenant; null where it has none. @returns what it refuses, as faults of fields. */
+export function contradictions(findings: readonly Finding[], profile: Profile | null): FieldError[] {
+  return findings
+    .filter(({ refusedBy = [] }) => profile !== null && refusedBy.includes(profile))
+    .map(({ rule, member, message, change }) => ({
+      path: member,
+      message: `profile ${profile} (${rule}): ${message}; ${change}`,
+    }));
+}
+
+/** @throws Failure `invalid_input` that names each member and the rule that it contradicts. */
+export function assertWithin(profile: Profile | null, findings: readonly Finding[]): void {
+  const faults = contradictions(findings, profile);
+  if (faults.length > 0) throw invalidFields(faults);
+}
+
+/** More are not told at once. */
+const MAX_FAULTS = 50;
+
+/**
+ * For a tenant that takes a profile on.
+ * @param faults of all that it has configured, by the address of each.
+ * @throws Failure `conflict` that names them.
+ */
+export function assertNothingContradicts(profile: Profile, faults: readonly FieldError[]): void {
+  if (faults.length === 0) return;
+  throw new Failure('conflict', {
+    message: `what the tenant has configured contradicts the profile ${profile}; change it first`,
+    errors: faults.slice(0, MAX_FAULTS),
+  });
+}
+
+/** What is said to the one who wrote it. Of a tenant with a profile only what the profile lets pass is left. */
+export function warningsOf(findings: readonly Finding[]): Warning[] {
+  return findings.map(({ refusedBy: _refusedBy, ...warning }) => warning);
+}
