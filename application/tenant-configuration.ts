@@ -2,8 +2,9 @@ import type { Client } from '../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../domain/issuance/configuration.ts';
 import {
   defaultIssuance,
+  type EffectiveIssuance,
+  effectiveIssuance,
   type IssuanceConfiguration,
-  type IssuanceConfigurationBody,
   withDefaults,
 } from '../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../domain/keys/key-chain.ts';
@@ -80,11 +81,12 @@ export class TenantConfiguration {
     return this.#once('issuance', ({ issuanceConfiguration }) => issuanceConfiguration.find('default'));
   }
 
-  /** How the tenant issues: as configured, or by the defaults. */
-  issuance(): Promise<IssuanceConfigurationBody> {
+  /** How the tenant issues: as configured, by the defaults, and as its profile demands. */
+  issuance(): Promise<EffectiveIssuance> {
     return this.derive('issuance/effective', async () => {
       const known = await this.issuanceConfiguration();
-      return known === undefined ? defaultIssuance((await this.tenant()).name) : withDefaults(known);
+      const own = known === undefined ? defaultIssuance((await this.tenant()).name) : withDefaults(known);
+      return effectiveIssuance(own, this.profile);
     });
   }
 

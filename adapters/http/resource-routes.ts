@@ -5,6 +5,7 @@ import { type EditedKind, resourceOf } from '../../domain/resources.ts';
 import { hideSecrets } from '../../domain/shared/secrets.ts';
 import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
 import { DeletedView } from './shapes.ts';
+import { warningsFor, withWarnings } from './warnings.ts';
 
 /** Of a use case: what it is executed with, and what comes of it. */
 type UseCase<Given extends readonly unknown[], Result> = Token<{
@@ -71,6 +72,18 @@ export function resourceRoutes<
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
       return show(status, await toView(resource, context), stored(resource));
     };
+  /** The same, with what somebody will refuse of it. */
+  const warning =
+    (find: Find, status: number, execute: (input: Given) => Promise<Resource>) => async (input: Given) => {
+      const resource = await execute(input);
+      const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
+      const warnings = warningsFor(kind, stored(resource), input.caller);
+      return show(status, { ...((await toView(resource, context)) as object), warnings }, stored(resource));
+    };
+  const answers = (status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] => {
+    const { [status]: own = view, ...others } = responses;
+    return { [status]: typeof own === 'string' ? own : withWarnings(own), ...others };
+  };
   const getting = (find: Find) => {
     const useCase = find(get);
     return showing(find, 200, ({ caller, params: given }) =>
@@ -83,10 +96,10 @@ export function resourceRoutes<
   ): Family => {
     return (find) => {
       const useCase = find(by);
-      const handle = showing(find, 200, ({ caller, params: given, body }) =>
+      const handle = warning(find, 200, ({ caller, params: given, body }) =>
         useCase.execute(caller as CallerOf<A>, ...keyOf(given), body as z.output<Body>),
       );
-      const responses = { 200: view, ...told.responses };
+      const responses = answers(200, told.responses);
       const shows = getting(find);
       return [{ ...one, ...description.writes, ...told, method, edits, shows, responses, handle }];
     };
@@ -126,12 +139,12 @@ export function resourceRoutes<
       }: Written<Body> & By<[z.output<Body>]> & { readonly replaces?: boolean }): Family =>
       (find) => {
         const useCase = find(by);
-        const handle = showing(find, 201, ({ caller, body }) =>
+        const handle = warning(find, 201, ({ caller, body }) =>
           useCase.execute(caller as CallerOf<A>, body as z.output<Body>),
         );
         const id = ({ body }: { readonly body: { readonly id: string } }) =>
           name === undefined ? 'default' : body.id;
-        const responses = { 201: view, ...told.responses };
+        const responses = answers(201, told.responses);
         const written = { ...all, ...description.writes, ...told };
         return [{ ...written, method: 'post', edits: replaces ? { kind, id } : { kind }, responses, handle }];
       },

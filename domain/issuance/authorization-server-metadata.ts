@@ -3,14 +3,14 @@ import type { JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
-import type { IssuanceConfigurationBody } from './issuance-configuration.ts';
+import type { EffectiveIssuance } from './issuance-configuration.ts';
 import { scopeOf } from './metadata.ts';
 
 export type AuthorizationServerParts = {
   /** Credential Issuer Identifier. */
   readonly issuer: string;
   readonly issuance: Pick<
-    IssuanceConfigurationBody,
+    EffectiveIssuance,
     'walletAttestationRequired' | 'walletProviderTrustLists' | 'walletClients' | 'refreshTokenSeconds'
   >;
   readonly configurations: readonly CredentialConfiguration[];

@@ -1,6 +1,7 @@
 import { resource } from '../shared/resource.ts';
 import { webhookKey } from '../webhooks/webhook.ts';
 import { type CredentialConfiguration, CredentialConfigurationBody } from './configuration.ts';
+import { credentialFindings } from './credential-findings.ts';
 
 export const credentialConfigurationResource = resource<CredentialConfiguration>()({
   kind: 'credential-configuration',
@@ -9,6 +10,7 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
   isDocument: true,
   shown: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
   edited: (configuration: CredentialConfiguration) => configuration,
+  findings: credentialFindings,
   secrets: {
     ...webhookKey('claimsWebhook', 'CLAIMS_WEBHOOK_KEY'),
     ...webhookKey('notificationWebhook', 'NOTIFICATION_WEBHOOK_KEY'),

@@ -4,6 +4,7 @@ import {
   IssuanceConfigurationBody,
   withDefaults,
 } from './issuance-configuration.ts';
+import { issuanceFindings } from './issuance-findings.ts';
 
 export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
   kind: 'issuance-configuration',
@@ -21,6 +22,7 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
     'responseEncryption',
   ],
   edited: withDefaults,
+  findings: issuanceFindings,
   secrets: {
     'chainedAs.upstream.clientSecret': {
       variable: 'CLIENT_SECRET',

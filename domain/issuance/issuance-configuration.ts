@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
+import type { Profile } from '../shared/finding.ts';
 import type { Timed } from '../shared/resource.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { ChainedAsConfig } from './chained-as.ts';
@@ -28,13 +29,15 @@ export const IssuanceConfigurationBody = z
       .boolean()
       .default(true)
       .describe('Refuses access tokens that are not bound to a key (RFC 9449)'),
-    dPopNonce: Use.default('optional').describe('server nonces in DPoP proofs (RFC 9449 section 8)'),
+    dPopNonce: Use.nullish().describe(
+      'Server nonces in DPoP proofs (RFC 9449 section 8); `optional` unless stated, `required` under a profile',
+    ),
     walletAttestationRequired: z
       .boolean()
-      .default(false)
+      .nullish()
       .describe(
         'Refuses wallets without an attestation of a provider on `walletProviderTrustLists`, except `walletClients`. ' +
-          'Without lists no attestation is accepted',
+          'Without lists no attestation is accepted. False unless stated, true under a profile',
       ),
     walletProviderTrustLists: z
       .array(WebAddress)
@@ -148,6 +151,35 @@ export type IssuanceConfigurationBody = z.infer<typeof IssuanceConfigurationBody
 
 /** One per tenant; how it issues. */
 export type IssuanceConfiguration = IssuanceConfigurationBody & Timed & { readonly id: 'default' };
+
+type LeftOpen = 'walletAttestationRequired' | 'dPopNonce';
+
+/** How a tenant issues: as it is configured, and where that leaves something open as its profile or the default says. */
+export type EffectiveIssuance = Omit<IssuanceConfigurationBody, LeftOpen> & {
+  readonly walletAttestationRequired: boolean;
+  readonly dPopNonce: z.infer<typeof Use>;
+};
+
+/** @param profile what it demands holds also for what was stored before. */
+export function effectiveIssuance<T extends IssuanceConfigurationBody>(
+  stored: T,
+  profile: Profile | null,
+): Omit<T, LeftOpen> & EffectiveIssuance {
+  const chosen = {
+    walletAttestationRequired: stored.walletAttestationRequired ?? false,
+    dPopNonce: stored.dPopNonce ?? 'optional',
+  };
+  if (profile === null) return { ...stored, ...chosen };
+  const { chainedAs } = stored;
+  return {
+    ...stored,
+    // HAIP 1.0 sections 4.3 and 4.4, FAPI 2.0 section 5.3.2.1: clients that authenticate, tokens that are bound
+    walletAttestationRequired: true,
+    dPopRequired: true,
+    dPopNonce: 'required',
+    ...(chainedAs && { chainedAs: { ...chainedAs, requireDPoP: true } }),
+  };
+}
 
 /** For a tenant that configured nothing. */
 export function defaultIssuance(tenantName: string): IssuanceConfigurationBody {

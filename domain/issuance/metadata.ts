@@ -4,7 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
-import { authorizationServers, type IssuanceConfigurationBody } from './issuance-configuration.ts';
+import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
 
 /** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
 export function scopeOf({ config, id }: CredentialConfiguration): string {
@@ -32,7 +32,7 @@ export function typeOf(configuration: CredentialConfiguration, issuer: string): 
 export type IssuerMetadataParts = {
   readonly issuer: string;
   readonly issuance: Pick<
-    IssuanceConfigurationBody,
+    EffectiveIssuance,
     | 'display'
     | 'batchSize'
     | 'authServers'

@@ -3,6 +3,7 @@ import { type JsonObject, parseJsonObject } from '../shared/json.ts';
 import { resource } from '../shared/resource.ts';
 import { subjectNames } from './certificate-subject.ts';
 import { KEY_USAGES, type KeyChain } from './key-chain.ts';
+import { keyChainFindings } from './key-chain-findings.ts';
 import { KeyChainCreation, KeyChainImport, ONE_OF_USAGES } from './key-chain-input.ts';
 import { isSelfSigned } from './self-signed.ts';
 import { isSameHandle } from './signing-key.ts';
@@ -19,6 +20,7 @@ export const keyChainResource = resource<KeyChain>()({
   actionOf: (before: KeyChain, after: KeyChain) =>
     isSameHandle(before.active.key.handle, after.active.key.handle) ? 'changed' : 'rotated',
   edited: (chain: KeyChain) => chain,
+  findings: keyChainFindings,
   changing: [
     'activeKey',
     'activeCertificate',

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Finding } from './finding.ts';
+import type { Finding, Profile } from './finding.ts';
 import type { JsonObject } from './json.ts';
 import type { SecretMember } from './secrets.ts';
 
@@ -41,7 +41,7 @@ export type Resource<Stored> = {
   /** Members, dotted, that no answer shows: `resourceRoutes` hides them. */
   readonly secrets?: Readonly<Record<string, SecretMember>>;
   /** What is allowed and somebody will refuse, or a profile does. Absent: nothing is known that could be. */
-  readonly findings?: (stored: Stored) => readonly Finding[];
+  readonly findings?: (stored: Stored, profile: Profile | null) => readonly Finding[];
   /** How it is described in a folder of configuration files. Absent: it is no configuration. */
   readonly file?: DescribedByFile<Stored>;
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { resource } from '../shared/resource.ts';
+import { statusListFindings } from './settings-findings.ts';
 import {
   SessionStorageConfig,
   StatusListConfig,
@@ -16,6 +17,8 @@ export const tenantResource = resource<Tenant>()({
   repository: 'tenant',
   shown: ['name', 'status', 'sessionConfig', 'statusListConfig', 'kms', 'profile'],
   edited: ({ revision: _revision, ...tenant }: Tenant) => tenant,
+  findings: (tenant: Tenant) =>
+    statusListFindings(tenant).map((found) => ({ ...found, member: `statusListConfig.${found.member}` })),
   changing: ['clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
   entries: { clients: 'clientId' },
   file: {

@@ -50,7 +50,8 @@ const issuance = resourceRoutes({
   writes: { access: { ...manage, unrestricted: true } },
   view: IssuanceConfigurationView,
   get: GetIssuanceConfiguration,
-  toView: (shown, { caller }) => toIssuanceConfigurationView(caller.tenantId, shown),
+  toView: (shown, { caller }) =>
+    toIssuanceConfigurationView(caller.tenantId, shown, caller.configured.profile),
 });
 
 const credential = resourceRoutes({

@@ -4,9 +4,11 @@ import {
   CredentialConfigurationBody,
 } from '../../../domain/issuance/configuration.ts';
 import {
+  effectiveIssuance,
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
+import type { Profile } from '../../../domain/shared/finding.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import { viewOf } from '../view-of.ts';
 
@@ -14,11 +16,22 @@ const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
 const TenantReference = z.object({ id: z.string() }).meta({ id: 'TenantReference' });
 
 export const IssuanceConfigurationView = z
-  .object({ ...IssuanceConfigurationBody.shape, tenant: TenantReference, ...Times })
+  .object({
+    ...IssuanceConfigurationBody.shape,
+    // Shown as they hold.
+    walletAttestationRequired: z.boolean(),
+    dPopNonce: z.enum(['off', 'optional', 'required']),
+    tenant: TenantReference,
+    ...Times,
+  })
   .meta({ id: 'IssuanceConfiguration' });
 
-export function toIssuanceConfigurationView(tenantId: string, configuration: IssuanceConfiguration) {
-  const { id: _id, createdAt, updatedAt, ...body } = configuration;
+export function toIssuanceConfigurationView(
+  tenantId: string,
+  configuration: IssuanceConfiguration,
+  profile: Profile | null,
+) {
+  const { id: _id, createdAt, updatedAt, ...body } = effectiveIssuance(configuration, profile);
   return {
     ...body,
     tenant: { id: tenantId },

@@ -14,6 +14,7 @@ import {
 import { Failure } from '../../../domain/shared/failure.ts';
 import { family, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
+import { warningsFor, withWarnings } from '../warnings.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView } from './key-chain.view.ts';
@@ -32,11 +33,15 @@ type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
 export const certificateRoutes = family(USE_CASES, (useCases) => {
   const { findCertificates, updateKeyChain, deleteKeyChain } = useCases;
-  const shows = async ({ caller, params: { certId } }: Asked) => {
+  const find = async ({ caller, params: { certId } }: Asked) => {
     const { found, all } = await findCertificates.execute(caller, { certId });
     const [chain] = found;
     if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
-    return show(200, toCertificateView(chain, all), chain);
+    return { chain, view: toCertificateView(chain, all) };
+  };
+  const shows = async (asked: Asked) => {
+    const { chain, view } = await find(asked);
+    return show(200, view, chain);
   };
   const edits = { kind: 'key-chain', id: ({ params: { certId } }: Pick<Asked, 'params'>) => certId } as const;
   return [
@@ -76,13 +81,14 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       body: CertificateCreation,
       example: { keyId: 'signing', certUsageTypes: ['signing'], id: 'signing-2', subjectName: 'Acme PID' },
       responses: {
-        201: CertificateView,
+        201: withWarnings(CertificateView),
         404: 'There is no such key',
         409: 'The id is taken, or the key was changed or rotated meanwhile',
       },
       async handle({ caller, body }) {
         const { chain, all } = await useCases.createCertificate.execute(caller, body);
-        return reply(201, toCertificateView(chain, all));
+        const warnings = warningsFor('key-chain', chain, caller);
+        return reply(201, { ...toCertificateView(chain, all), warnings });
       },
     }),
     route({
@@ -97,7 +103,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       example: { description: 'Signs diplomas' },
       shows,
       responses: {
-        200: CertificateView,
+        200: withWarnings(CertificateView),
         409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
       },
       async handle({ caller, params: { certId }, body }) {
@@ -109,7 +115,8 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
           usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
         };
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
-        return shows({ caller, params: { certId } });
+        const { chain, view } = await find({ caller, params: { certId } });
+        return show(200, { ...view, warnings: warningsFor('key-chain', chain, caller) }, chain);
       },
     }),
     route({

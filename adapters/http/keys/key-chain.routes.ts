@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TenantCaller } from '../../../application/caller.ts';
 import { RequestCertificate } from '../../../application/keys/certificates.ts';
 import {
   CreateKeyChain,
@@ -9,6 +10,7 @@ import {
   RotateKeyChain,
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import {
   CertificateSigningRequest,
   KeyChainCreation,
@@ -18,6 +20,7 @@ import {
 } from '../../../domain/keys/key-chain-input.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
+import { warningsFor, withWarnings } from '../warnings.ts';
 import { common, written } from './common.ts';
 import {
   CertificateRequestView,
@@ -54,6 +57,11 @@ const chain = resourceRoutes({
   view: KeyChainView,
   get: GetKeyChain,
   toView: toKeyChainView,
+});
+
+const writtenChain = (made: KeyChain, caller: TenantCaller) => ({
+  ...toKeyChainView(made),
+  warnings: warningsFor('key-chain', made, caller),
 });
 
 export const keyChainRoutes = families(
@@ -106,9 +114,9 @@ export const keyChainRoutes = families(
         'The key is sealed and never shown again.',
       body: KeyChainImport,
       example: { id: 'imported', usageType: 'signing', key: EXAMPLE_KEY },
-      responses: { 201: KeyChainView, 409: 'The id is taken' },
+      responses: { 201: withWarnings(KeyChainView), 409: 'The id is taken' },
       async handle({ caller, body }) {
-        return reply(201, toKeyChainView(await createKeyChain.execute(caller, body)));
+        return reply(201, writtenChain(await createKeyChain.execute(caller, body), caller));
       },
     }),
     route({
@@ -123,11 +131,11 @@ export const keyChainRoutes = families(
       body: KeyChainRotation,
       example: {},
       responses: {
-        200: KeyChainView,
+        200: withWarnings(KeyChainView),
         409: 'Its certificates come from outside, too many former keys count still, or somebody else rotates it',
       },
       async handle({ caller, params: { id }, body }) {
-        return reply(200, toKeyChainView(await rotateKeyChain.execute(caller, id, body)));
+        return reply(200, writtenChain(await rotateKeyChain.execute(caller, id, body), caller));
       },
     }),
     route({

@@ -6,6 +6,7 @@ import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { family, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
+import { warningsFor, withWarnings } from '../warnings.ts';
 import { common, written } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
@@ -53,11 +54,12 @@ export const keyRoutes = family(
         'It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.',
       body: KeyCreation,
       example: { id: 'diplomas', description: 'Signs diplomas' },
-      responses: { 201: KeyView, 409: 'The id is taken' },
+      responses: { 201: withWarnings(KeyView), 409: 'The id is taken' },
       async handle({ caller, body: { key, usages = [], ...body } }) {
         const wanted = { ...body, usages };
         const chain = await createKeyChain.execute(caller, key === undefined ? wanted : { ...wanted, key });
-        return reply(201, toKeyView(chain, [chain]));
+        const warnings = warningsFor('key-chain', chain, caller);
+        return reply(201, { ...toKeyView(chain, [chain]), warnings });
       },
     }),
     route({

@@ -1,7 +1,9 @@
+import type { TenantCaller } from '../../../application/caller.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { GetOwnSettings, UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
 import { SessionStorageConfig, StatusListConfig, type Tenant } from '../../../domain/tenants/tenant.ts';
 import { family, route, show } from '../route.ts';
+import { warningsFor, withWarnings } from '../warnings.ts';
 import {
   EffectiveSessionConfig,
   EffectiveStatusListConfig,
@@ -36,6 +38,14 @@ const USE_CASES = { get: GetOwnSettings, update: UpdateOwnSettings, settings: Se
 /** A tenant's own settings. Answers show what holds, the global defaults included. */
 export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
   const showSessions = (tenant: Tenant) => show(200, toSessionConfigView(tenant, settings), tenant);
+  const writtenSessions = (tenant: Tenant, caller: TenantCaller) => {
+    const warnings = warningsFor('session-settings', tenant, caller);
+    return show(200, { ...toSessionConfigView(tenant, settings), warnings }, tenant);
+  };
+  const writtenLists = (tenant: Tenant, caller: TenantCaller) => {
+    const warnings = warningsFor('status-list-settings', tenant, caller);
+    return show(200, { ...toStatusListConfigView(tenant, settings.statusDefaults), warnings }, tenant);
+  };
   const showLists = (tenant: Tenant) =>
     show(200, toStatusListConfigView(tenant, settings.statusDefaults), tenant);
   return [
@@ -53,7 +63,9 @@ export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
       description: 'A field that is left out stays; `ttlSeconds: null` brings the global default back.',
       body: SessionStorageConfig,
       example: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
-      handle: async ({ caller, body }) => showSessions(await update.execute(caller, { sessionConfig: body })),
+      responses: { 200: withWarnings(EffectiveSessionConfig) },
+      handle: async ({ caller, body }) =>
+        writtenSessions(await update.execute(caller, { sessionConfig: body }), caller),
     }),
     route({
       ...sessionsWritten,
@@ -78,7 +90,9 @@ export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
         'A field that is left out stays; null brings the global default back. Existing lists keep their shape.',
       body: StatusListConfig,
       example: { bits: 2, ttl: 900, immediateUpdate: true },
-      handle: async ({ caller, body }) => showLists(await update.execute(caller, { statusListConfig: body })),
+      responses: { 200: withWarnings(EffectiveStatusListConfig) },
+      handle: async ({ caller, body }) =>
+        writtenLists(await update.execute(caller, { statusListConfig: body }), caller),
     }),
   ];
 });

@@ -5,6 +5,7 @@ import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ClientView, toClientView } from '../clients/client.view.ts';
 import { viewOf } from '../view-of.ts';
+import { Warnings } from '../warnings.ts';
 
 const SessionSettings = z.object({
   ttlSeconds: z.number().int().nullable().describe('Null: the global default'),
@@ -32,8 +33,12 @@ export const WrittenTenantView = z
   .object({
     ...fields,
     clients: z.array(ClientView.extend({ secret: z.string().optional().describe('Shown once, when new') })),
+    warnings: Warnings,
   })
   .meta({ id: 'WrittenTenant', description: 'A tenant; the secret of a new administrator is shown once' });
+
+/** Warnings come to what was written. */
+const SHOWN = WrittenTenantView.omit({ warnings: true });
 
 export const EffectiveSessionConfig = z
   .object({ ttlSeconds: z.number().int(), cleanupMode: z.enum(['full', 'anonymize']) })
@@ -51,7 +56,7 @@ export const EffectiveStatusListConfig = z
 
 export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) {
   const { sessionConfig } = tenant;
-  return viewOf(WrittenTenantView, {
+  return viewOf(SHOWN, {
     ...tenant,
     clients: clients.map((client) => ({
       ...toClientView(client, tenant),

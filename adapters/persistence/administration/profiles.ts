@@ -1,6 +1,13 @@
 import type { EntityManager } from '@mikro-orm/core';
-import { type DocumentKind, resourceOf } from '../../../domain/resources.ts';
-import { assertWithin, type Profile } from '../../../domain/shared/finding.ts';
+import type { DocumentRepositories } from '../../../application/ports/repositories.ts';
+import { DOCUMENTS, type DocumentKind, resourceOf } from '../../../domain/resources.ts';
+import type { FieldError } from '../../../domain/shared/failure.ts';
+import {
+  assertNothingContradicts,
+  assertWithin,
+  contradictions,
+  type Profile,
+} from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantRow } from '../rows/administration.row.ts';
 
@@ -17,15 +24,35 @@ export class ProfileKeeper {
     this.#tenantId = tenantId;
   }
 
+  /**
+   * For a tenant that takes a profile on: what it has configured before is held against it.
+   * @param documents of the tenant.
+   * @throws Failure `conflict` that names all that contradicts it.
+   */
+  async checkAll(profile: Profile, documents: DocumentRepositories): Promise<void> {
+    const faults: FieldError[] = [];
+    for (const { kind, repository } of DOCUMENTS) {
+      const { findings } = resourceOf(kind);
+      if (findings === undefined) continue;
+      for (const document of await documents[repository].list()) {
+        for (const { path, message } of contradictions(findings(document as never, profile), profile)) {
+          faults.push({ path: `${kind}/${document.id}.${path}`, message });
+        }
+      }
+    }
+    assertNothingContradicts(profile, faults);
+  }
+
   /** @throws Failure `invalid_input`. */
   async check(kind: DocumentKind, document: object): Promise<void> {
     const { findings } = resourceOf(kind);
     if (findings === undefined) return;
-    const { profile } = await this.#em.findOneOrFail(
+    const row = await this.#em.findOneOrFail(
       TenantRow,
       { id: this.#tenantId },
       { fields: ['profile'], disableIdentityMap: true },
     );
-    assertWithin((profile ?? null) as Profile | null, findings(document as never));
+    const profile = (row.profile ?? null) as Profile | null;
+    assertWithin(profile, findings(document as never, profile));
   }
 }

@@ -44,6 +44,10 @@ export function tenantRepositories(
       },
       async save(tenant) {
         await touch('tenant');
+        const { profile } = tenant;
+        if (profile !== null && profile !== (await this.get()).profile) {
+          await keepers.profiles.checkAll(profile, documents);
+        }
         const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
         const data = { ...columns, version: tenant.version + 1 };
         const changed = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);

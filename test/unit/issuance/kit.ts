@@ -11,7 +11,11 @@ import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
 } from '../../../domain/issuance/configuration.ts';
-import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import {
+  type EffectiveIssuance,
+  effectiveIssuance,
+  IssuanceConfigurationBody,
+} from '../../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { newKey } from '../../support/raw-wallet.ts';
@@ -49,8 +53,9 @@ export function anMdoc(
   return aConfiguration({ id: 'mdl', config: whole, ...changes });
 }
 
-export function anIssuance(changes: Readonly<Record<string, unknown>> = {}): IssuanceConfigurationBody {
-  return IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', locale: 'en' }], ...changes });
+export function anIssuance(changes: Readonly<Record<string, unknown>> = {}): EffectiveIssuance {
+  const display = [{ name: 'Acme', locale: 'en' }];
+  return effectiveIssuance(IssuanceConfigurationBody.parse({ display, ...changes }), null);
 }
 
 /** Paths of what is wrong with a configuration; empty for a good one. */

@@ -11,6 +11,8 @@ import { TenantConfiguration } from '../../../application/tenant-configuration.t
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import {
   defaultIssuance,
+  type EffectiveIssuance,
+  effectiveIssuance,
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -23,7 +25,7 @@ export const SERVER = `${PUBLIC_URL}/acme`;
 
 /** A tenant that issues as a test says. */
 class ConfiguredView extends TenantConfiguration {
-  readonly #body: IssuanceConfigurationBody;
+  readonly #body: EffectiveIssuance;
 
   constructor(world: World, body: IssuanceConfigurationBody) {
     super(world, {
@@ -33,10 +35,10 @@ class ConfiguredView extends TenantConfiguration {
       revisions: firstRevisions(new Date(0)),
       profile: null,
     });
-    this.#body = body;
+    this.#body = effectiveIssuance(body, null);
   }
 
-  override async issuance(): Promise<IssuanceConfigurationBody> {
+  override async issuance(): Promise<EffectiveIssuance> {
     return this.#body;
   }
 }

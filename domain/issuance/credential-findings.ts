@@ -1,0 +1,127 @@
+import type { Finding } from '../shared/finding.ts';
+import { isJsonObject } from '../shared/json.ts';
+import { type CredentialConfigurationBody, proofTypesOf } from './configuration.ts';
+import { staticElements } from './mdoc-claims.ts';
+
+const MDL = 'org.iso.18013.5.1.mDL';
+/** ISO/IEC 18013-5 section 7.2.1, table 5: what every driving licence has. */
+const MDL_ELEMENTS = [
+  'family_name',
+  'given_name',
+  'birth_date',
+  'issue_date',
+  'expiry_date',
+  'issuing_country',
+  'issuing_authority',
+  'document_number',
+  'portrait',
+  'driving_privileges',
+  'un_distinguishing_sign',
+];
+
+/** What wallets, verifiers or a law refuse of what a configuration issues. */
+export function credentialFindings(configuration: CredentialConfigurationBody): Finding[] {
+  const isMdoc = configuration.config.format === 'mso_mdoc';
+  return [
+    ...bindingFindings(configuration),
+    ...validityFindings(configuration),
+    ...(isMdoc ? licenceFindings(configuration) : disclosureFindings(configuration)),
+  ];
+}
+
+function bindingFindings(configuration: CredentialConfigurationBody): Finding[] {
+  const { keyBinding, keyAttestationsRequired } = configuration;
+  if (!keyBinding) {
+    return [
+      {
+        rule: 'RFC 9901 section 9.5',
+        member: 'keyBinding',
+        concerns: 'verifiers, and holders whose credential is copied',
+        message: 'whoever has a copy of the credential can present it, and most verifiers refuse it',
+        change: 'leave it true unless the credential is a ticket for its bearer',
+      },
+    ];
+  }
+  if (keyAttestationsRequired === null || keyAttestationsRequired === undefined) {
+    return [
+      {
+        rule: 'HAIP 1.0 section 4.5.1',
+        member: 'keyAttestationsRequired',
+        concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
+        message: 'they cannot read the metadata of an issuer that has one bound configuration without it',
+        change: 'set it to {} or to the storage and authentication that keys need',
+      },
+    ];
+  }
+  const missing = (['jwt', 'attestation'] as const).find(
+    (type) => !proofTypesOf(configuration).includes(type),
+  );
+  if (missing === undefined) return [];
+  return [
+    {
+      rule: 'HAIP 1.0 section 4.5.1',
+      member: 'proofTypes',
+      concerns: `wallets that prove their keys by ${missing} alone`,
+      message: 'they cannot get the credential',
+      change: 'leave it out: both types are taken then',
+    },
+  ];
+}
+
+function validityFindings({ config, lifeTime, statusManagement }: CredentialConfigurationBody): Finding[] {
+  if (statusManagement || config.format === 'mso_mdoc' || (lifeTime !== null && lifeTime !== undefined))
+    return [];
+  return [
+    {
+      rule: 'HAIP 1.0 section 6.1, Regulation (EU) No 910/2014 article 5a',
+      member: 'statusManagement',
+      concerns: 'verifiers, who can never tell that the credential does not hold any more',
+      message: 'a credential that never expires and cannot be revoked',
+      change: 'set lifeTime, statusManagement or both',
+    },
+  ];
+}
+
+function disclosureFindings({ disclosureFrame, config, vct }: CredentialConfigurationBody): Finding[] {
+  const findings: Finding[] = [];
+  if (disclosureFrame === null || disclosureFrame === undefined) {
+    findings.push({
+      rule: 'Regulation (EU) No 910/2014 article 5a, paragraph 4',
+      member: 'disclosureFrame',
+      concerns: 'holders, who cannot withhold anything, and supervisors of data protection',
+      message: 'every claim is shown at every presentation',
+      change: 'name in _sd what holders may withhold',
+    });
+  }
+  const isHosted = vct === null || vct === undefined || (isJsonObject(vct) && vct['vct'] === undefined);
+  const nameless = config.display.findIndex(({ locale }) => locale === undefined);
+  if (isHosted && nameless >= 0) {
+    findings.push({
+      rule: 'SD-JWT VC section 5.5',
+      member: `config.display.${nameless}.locale`,
+      concerns: 'wallets that show the credential by its type metadata',
+      message: 'a display without a language is left out of the hosted type metadata',
+      change: 'say the language, such as en',
+    });
+  }
+  return findings;
+}
+
+/** Only what the configuration itself holds can be looked at before there is a holder. */
+function licenceFindings({ config, claims }: CredentialConfigurationBody): Finding[] {
+  const held = claims ?? staticElements(config);
+  if (config.docType !== MDL || !isJsonObject(held)) return [];
+  const namespace = held['org.iso.18013.5.1'];
+  const elements = isJsonObject(namespace) ? namespace : held;
+  const missing = MDL_ELEMENTS.filter((name) => elements[name] === undefined);
+  if (missing.length === 0) return [];
+  return [
+    {
+      rule: 'ISO/IEC 18013-5 section 7.2.1',
+      member: claims === undefined || claims === null ? 'config.claimsByNamespace' : 'claims',
+      concerns: 'readers of driving licences',
+      message: `a licence needs ${missing.join(', ')}`,
+      change: 'add them, unless offers or the claims webhook bring all claims',
+    },
+  ];
+}

@@ -1,0 +1,96 @@
+import type { Finding, Profile } from '../shared/finding.ts';
+import type { IssuanceConfigurationBody } from './issuance-configuration.ts';
+
+const HAIP_WALLETS = 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet';
+const BY_HAIP = { concerns: HAIP_WALLETS, refusedBy: ['haip'] } as const;
+
+/**
+ * What wallets refuse of how a tenant issues.
+ * @param profile of the tenant: what is left open is then as the profile says.
+ */
+export function issuanceFindings(issuance: IssuanceConfigurationBody, profile: Profile | null): Finding[] {
+  return [
+    ...clientFindings(issuance, profile),
+    ...tokenFindings(issuance, profile),
+    ...serverFindings(issuance),
+  ];
+}
+
+function clientFindings(
+  { walletAttestationRequired, walletProviderTrustLists, walletClients }: IssuanceConfigurationBody,
+  profile: Profile | null,
+): Finding[] {
+  const member = 'walletAttestationRequired';
+  const isOpen = walletAttestationRequired === null || walletAttestationRequired === undefined;
+  const isRequired = walletAttestationRequired ?? profile !== null;
+  const findings: Finding[] = [];
+  if (!isRequired) {
+    findings.push({
+      ...(isOpen ? { concerns: HAIP_WALLETS } : BY_HAIP),
+      rule: 'HAIP 1.0 section 4.4.1, FAPI 2.0 section 5.3.2.1',
+      member,
+      message: 'wallets get tokens without saying who made them',
+      change: 'set it to true, and name the lists of wallet providers in walletProviderTrustLists',
+    });
+  }
+  if (isRequired && walletProviderTrustLists.length === 0 && walletClients.length === 0) {
+    findings.push({
+      rule: 'Attestation-based client authentication, section 5.1',
+      member: 'walletProviderTrustLists',
+      concerns: 'every wallet',
+      message: 'wallets have to be attested, and nobody is trusted to attest them, so all are refused',
+      change: 'name lists of wallet providers, or register wallets in walletClients',
+    });
+  }
+  return findings;
+}
+
+function tokenFindings(
+  { dPopRequired, dPopNonce, chainedAs }: IssuanceConfigurationBody,
+  profile: Profile | null,
+): Finding[] {
+  const findings: Finding[] = [];
+  const bound = {
+    ...BY_HAIP,
+    rule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2.1',
+    message: 'access tokens are not bound to a key of the wallet, so whoever has one can use it',
+    change: 'leave it true',
+  };
+  if (!dPopRequired) findings.push({ ...bound, member: 'dPopRequired' });
+  if (chainedAs?.requireDPoP === false) findings.push({ ...bound, member: 'chainedAs.requireDPoP' });
+  const isOpen = dPopNonce === null || dPopNonce === undefined;
+  if (dPopNonce !== 'required' && !(isOpen && profile !== null)) {
+    findings.push({
+      ...(isOpen ? { concerns: 'wallets' } : BY_HAIP),
+      rule: 'HAIP 1.0 section 4, RFC 9449 section 4.3',
+      member: 'dPopNonce',
+      message: 'proofs of possession count that were made before they were needed',
+      change: 'set it to required',
+      concerns: isOpen ? 'holders whose wallet made proofs in advance' : HAIP_WALLETS,
+    });
+  }
+  return findings;
+}
+
+function serverFindings({ authServers, chainedAs }: IssuanceConfigurationBody): Finding[] {
+  const findings: Finding[] = [];
+  if (authServers.length > 0) {
+    findings.push({
+      rule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2',
+      member: 'authServers',
+      concerns: HAIP_WALLETS,
+      message: 'whether wallets have to authenticate and to push their requests there is not decided here',
+      change: 'see to it that these servers demand client authentication, PAR, PKCE and DPoP',
+    });
+  }
+  if (chainedAs?.confirmUnverifiedWallets === false) {
+    findings.push({
+      rule: 'RFC 9700 section 4.11',
+      member: 'chainedAs.confirmUnverifiedWallets',
+      concerns: 'users who follow a link of somebody else',
+      message: 'a user who is logged in gets no question before the credential goes to an unknown wallet',
+      change: 'leave it true',
+    });
+  }
+  return findings;
+}

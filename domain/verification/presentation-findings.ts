@@ -1,0 +1,127 @@
+import { readCertificate } from '../formats/der/certificate.ts';
+import { readPemCertificates } from '../formats/der/pem.ts';
+import type { Finding } from '../shared/finding.ts';
+import type { PresentationConfigurationBody } from './configuration.ts';
+
+const BY_HAIP = {
+  concerns: 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet',
+  refusedBy: ['haip'],
+} as const;
+
+/** What wallets refuse of the requests of a configuration, and what makes them say less than they seem to. */
+export function presentationFindings(configuration: PresentationConfigurationBody): Finding[] {
+  return [
+    ...requestFindings(configuration),
+    ...queryFindings(configuration),
+    ...trustFindings(configuration),
+    ...confirmationFindings(configuration),
+  ];
+}
+
+function requestFindings({
+  responseMode,
+  clientIdPrefix,
+  redirectUri,
+}: PresentationConfigurationBody): Finding[] {
+  const findings: Finding[] = [];
+  if (responseMode === 'direct_post') {
+    findings.push({
+      ...BY_HAIP,
+      rule: 'HAIP 1.0 sections 5.1 and 5.2',
+      member: 'responseMode',
+      message: 'answers are not encrypted',
+      change: 'leave it direct_post.jwt',
+    });
+  }
+  if (clientIdPrefix !== 'x509_hash') {
+    findings.push({
+      ...BY_HAIP,
+      rule: 'HAIP 1.0 section 5',
+      member: 'clientIdPrefix',
+      message: `requests say who asks by ${clientIdPrefix}`,
+      change: 'leave it x509_hash',
+    });
+  }
+  if (redirectUri === null || redirectUri === undefined) {
+    findings.push({
+      rule: 'HAIP 1.0 section 5.1, OpenID4VP 1.0 section 14.3',
+      member: 'redirectUri',
+      concerns: 'users who are sent a link of somebody else: nobody looks whether they began it themselves',
+      message: 'the browser does not come back after a presentation on the same device',
+      change: 'set it here or in the request; with requireResponseCode nothing counts before it came back',
+    });
+  }
+  return findings;
+}
+
+function queryFindings({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
+  return credentials.flatMap(({ require_cryptographic_holder_binding: binding }, index) =>
+    binding === false
+      ? [
+          {
+            ...BY_HAIP,
+            rule: 'HAIP 1.0 section 6.1.1.1',
+            member: `dcql_query.credentials.${index}.require_cryptographic_holder_binding`,
+            concerns: 'the verifier itself',
+            message: 'whoever has a copy of the credential can present it',
+            change: 'leave it out',
+          },
+        ]
+      : [],
+  );
+}
+
+function trustFindings({ trustAnchors = [], mdlProfile }: PresentationConfigurationBody): Finding[] {
+  const findings: Finding[] = trustAnchors.flatMap((anchor, index) =>
+    'certificate' in anchor && isPin(anchor.certificate)
+      ? [
+          {
+            ...BY_HAIP,
+            rule: 'HAIP 1.0 section 6.1.1',
+            member: `trustAnchors.${index}.certificate`,
+            concerns: 'issuers that change their certificate, and the verifier itself',
+            message:
+              'an issuer is trusted by its own certificate, in place of an authority that can revoke it',
+            change: 'name the CA that issued it',
+          },
+        ]
+      : [],
+  );
+  if (mdlProfile === 'none') {
+    findings.push({
+      rule: 'ISO/IEC 18013-5 sections 9.3.1 and B.1.4',
+      member: 'mdlProfile',
+      concerns: 'the verifier itself',
+      message: 'whoever any anchor certified for anything can sign driving licences',
+      change: 'leave it out',
+    });
+  }
+  return findings;
+}
+
+/** Whether it is the certificate of one that signs credentials, not of a CA. */
+function isPin(pem: string): boolean {
+  const [der] = readPemCertificates(pem, 1) ?? [];
+  const certificate = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'));
+  return certificate !== undefined && certificate.basicConstraints?.ca !== true;
+}
+
+function confirmationFindings({ transaction_data, dcql_query }: PresentationConfigurationBody): Finding[] {
+  const mdocs = new Set(
+    dcql_query.credentials.filter(({ format }) => format === 'mso_mdoc').map(({ id }) => id),
+  );
+  return (transaction_data ?? []).flatMap(({ credential_ids }, index) =>
+    credential_ids.some((id) => mdocs.has(id))
+      ? [
+          {
+            rule: 'OpenID4VP 1.0 appendix B.2.1',
+            member: `transaction_data.${index}.credential_ids`,
+            concerns:
+              'the European Digital Identity Wallet and most others, which confirm transactions by SD-JWT VC alone',
+            message: 'a transaction that an mdoc is to confirm is refused',
+            change: 'let a query for dc+sd-jwt confirm it',
+          },
+        ]
+      : [],
+  );
+}

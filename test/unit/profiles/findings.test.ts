@@ -1,0 +1,194 @@
+import { expect } from 'chai';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { credentialFindings } from '../../../domain/issuance/credential-findings.ts';
+import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import { issuanceFindings } from '../../../domain/issuance/issuance-findings.ts';
+import type { Finding, Profile } from '../../../domain/shared/finding.ts';
+import { statusListFindings } from '../../../domain/tenants/settings-findings.ts';
+import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+import { presentationFindings } from '../../../domain/verification/presentation-findings.ts';
+import { certify, pem } from '../../support/test-certificates.ts';
+
+const display = [{ name: 'Acme', locale: 'en' }];
+const CLIENT = {
+  client_id: 'wallet',
+  jwks: {
+    keys: [
+      {
+        kty: 'EC',
+        crv: 'P-256',
+        kid: '1',
+        x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+        y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+      },
+    ],
+  },
+};
+/** Nothing is found in these. */
+const ISSUANCE = { display, walletAttestationRequired: true, dPopNonce: 'required', walletClients: [CLIENT] };
+const CREDENTIAL = {
+  id: 'pid',
+  config: { format: 'dc+sd-jwt', display },
+  keyAttestationsRequired: {},
+  disclosureFrame: { _sd: ['name'] },
+  claims: { name: 'Ada' },
+  lifeTime: 3600,
+};
+const LICENCE = {
+  id: 'mdl',
+  config: { format: 'mso_mdoc', display, docType: 'org.iso.18013.5.1.mDL' },
+  keyAttestationsRequired: {},
+};
+const MDOC_QUERY = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'org.iso.18013.5.1.mDL' } };
+const QUERY = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
+const PRESENTATION = {
+  id: 'age',
+  dcql_query: { credentials: [QUERY] },
+  redirectUri: 'https://shop.example/done',
+};
+
+const members = (findings: readonly Finding[]) => findings.map(({ member }) => member);
+const refused = (findings: readonly Finding[]) =>
+  members(findings.filter(({ refusedBy = [] }) => refusedBy.includes('haip')));
+
+describe('What somebody refuses of a configuration', () => {
+  const ofIssuance = (changes: object, profile: Profile | null = null) =>
+    issuanceFindings(IssuanceConfigurationBody.parse({ ...ISSUANCE, ...changes }), profile);
+  const ISSUANCES: [string, object, string, { haip: boolean }][] = [
+    [
+      'wallets without an attestation',
+      { walletAttestationRequired: false },
+      'walletAttestationRequired',
+      { haip: true },
+    ],
+    ['nobody who may attest', { walletClients: [] }, 'walletProviderTrustLists', { haip: false }],
+    ['bearer tokens', { dPopRequired: false }, 'dPopRequired', { haip: true }],
+    ['proofs without nonces', { dPopNonce: 'off' }, 'dPopNonce', { haip: true }],
+    ['nonces that wallets may leave out', { dPopNonce: 'optional' }, 'dPopNonce', { haip: true }],
+    ['servers of others', { authServers: ['https://as.example'] }, 'authServers', { haip: false }],
+    [
+      'bearer tokens of the chained server',
+      { chainedAs: { requireDPoP: false, upstream: { issuer: 'https://login.example', clientId: 'c' } } },
+      'chainedAs.requireDPoP',
+      { haip: true },
+    ],
+    [
+      'logins that send credentials anywhere',
+      {
+        chainedAs: {
+          confirmUnverifiedWallets: false,
+          upstream: { issuer: 'https://login.example', clientId: 'c' },
+        },
+      },
+      'chainedAs.confirmUnverifiedWallets',
+      { haip: false },
+    ],
+  ];
+  for (const [what, changes, member, { haip }] of ISSUANCES) {
+    it(`of an issuer: ${what}`, () => {
+      expect(members(ofIssuance(changes))).to.deep.equal([member]);
+      expect(refused(ofIssuance(changes))).to.deep.equal(haip ? [member] : []);
+    });
+  }
+
+  it('of an issuer: nothing of one that does as HAIP says, nor of what its profile fills in', () => {
+    expect(ofIssuance({})).to.deep.equal([]);
+    const open = { walletAttestationRequired: null, dPopNonce: null };
+    expect(members(ofIssuance(open))).to.deep.equal(['walletAttestationRequired', 'dPopNonce']);
+    // What is left open contradicts nothing.
+    expect(refused(ofIssuance(open))).to.deep.equal([]);
+    expect(ofIssuance(open, 'haip')).to.deep.equal([]);
+  });
+
+  const ofCredential = (body: object) => credentialFindings(CredentialConfigurationBody.parse(body));
+  const CREDENTIALS: [string, object, string][] = [
+    ['unbound', { keyBinding: false, keyAttestationsRequired: null }, 'keyBinding'],
+    ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
+    ['one type of proof alone', { proofTypes: ['attestation'] }, 'proofTypes'],
+    ['for ever', { lifeTime: null }, 'statusManagement'],
+    ['all visible', { disclosureFrame: null }, 'disclosureFrame'],
+    [
+      'a display in no language',
+      { config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } },
+      'config.display.0.locale',
+    ],
+  ];
+  for (const [what, changes, member] of CREDENTIALS) {
+    it(`of a credential: ${what}`, () => {
+      expect(members(ofCredential({ ...CREDENTIAL, ...changes }))).to.deep.equal([member]);
+    });
+  }
+
+  it('of a credential: nothing of one that can end, hide and be proved', () => {
+    expect(ofCredential(CREDENTIAL)).to.deep.equal([]);
+    expect(ofCredential({ ...CREDENTIAL, lifeTime: null, statusManagement: true })).to.deep.equal([]);
+    const elsewhere = {
+      ...CREDENTIAL,
+      vct: 'urn:pid',
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] },
+    };
+    expect(ofCredential(elsewhere)).to.deep.equal([]);
+  });
+
+  it('of a driving licence: the elements that it lacks, where it holds any', () => {
+    expect(ofCredential(LICENCE)).to.deep.equal([]);
+    const [flat, ...none] = ofCredential({ ...LICENCE, claims: { family_name: 'Lovelace' } });
+    expect(none).to.deep.equal([]);
+    expect(flat?.member).to.equal('claims');
+    expect(flat?.message).to.include('given_name, birth_date').and.not.include('family_name');
+    const claimsByNamespace = { 'org.iso.18013.5.1': { family_name: 'Lovelace' } };
+    const held = { ...LICENCE, config: { ...LICENCE.config, claimsByNamespace } };
+    expect(members(ofCredential(held))).to.deep.equal(['config.claimsByNamespace']);
+    const other = { ...LICENCE, config: { ...LICENCE.config, docType: 'com.acme.card' }, claims: { a: 1 } };
+    expect(ofCredential(other)).to.deep.equal([]);
+  });
+
+  const ofPresentation = (changes: object) =>
+    presentationFindings(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }));
+  const waiving = { credentials: [{ ...QUERY, require_cryptographic_holder_binding: false }] };
+  const PRESENTATIONS: [string, object, string, { haip: boolean }][] = [
+    ['answers in the clear', { responseMode: 'direct_post' }, 'responseMode', { haip: true }],
+    ['a name by host', { clientIdPrefix: 'x509_san_dns' }, 'clientIdPrefix', { haip: true }],
+    ['an unsigned request', { clientIdPrefix: 'redirect_uri' }, 'clientIdPrefix', { haip: true }],
+    ['a browser that stays away', { redirectUri: null }, 'redirectUri', { haip: false }],
+    [
+      'copies of credentials',
+      { dcql_query: waiving },
+      'dcql_query.credentials.0.require_cryptographic_holder_binding',
+      { haip: true },
+    ],
+    ['signers of anything', { mdlProfile: 'none' }, 'mdlProfile', { haip: false }],
+    [
+      'transactions that an mdoc confirms',
+      {
+        dcql_query: { credentials: [MDOC_QUERY] },
+        transaction_data: [{ type: 'pay', credential_ids: ['mdl'] }],
+        transactionDataElements: { pay: { namespace: 'n', element: 'e' } },
+      },
+      'transaction_data.0.credential_ids',
+      { haip: false },
+    ],
+  ];
+  for (const [what, changes, member, { haip }] of PRESENTATIONS) {
+    it(`of a request: ${what}`, () => {
+      expect(members(ofPresentation(changes))).to.deep.equal([member]);
+      expect(refused(ofPresentation(changes))).to.deep.equal(haip ? [member] : []);
+    });
+  }
+
+  it('of a request: an issuer that is trusted by its own certificate, and not one by its authority', async () => {
+    expect(ofPresentation({})).to.deep.equal([]);
+    const root = await certify({ name: 'Root', ca: true });
+    const leaf = await certify({ name: 'Leaf', by: root });
+    const anchors = [{ certificate: pem(root) }, { certificate: pem(leaf) }];
+    expect(refused(ofPresentation({ trustAnchors: anchors }))).to.deep.equal(['trustAnchors.1.certificate']);
+  });
+
+  it('of status lists: those believed for long, and those that few share', () => {
+    const of = (statusListConfig: Parameters<typeof statusListFindings>[0]['statusListConfig']) =>
+      members(statusListFindings({ statusListConfig }));
+    expect(of(null)).to.deep.equal([]);
+    expect(of({ ttl: 86_400, capacity: 10_000 })).to.deep.equal([]);
+    expect(of({ ttl: 86_401, capacity: 9_999 })).to.deep.equal(['ttl', 'capacity']);
+  });
+});
