@@ -5,6 +5,7 @@ import { administratorOf, TenantIdSchema } from '../../domain/tenants/tenant.ts'
 import { needs, type PortsOf } from '../needs.ts';
 import { DryRuns } from '../ports/dry-runs.ts';
 import { ADMINISTRATION } from './administration.ts';
+import { adviceOn } from './advice.ts';
 import { type Applied, apply } from './apply.ts';
 import { missingConfigurations } from './apply-client.ts';
 import { type Described, type Document, described, faultsOf, readDocument } from './documents.ts';
@@ -21,6 +22,8 @@ export type CheckedFolder = {
   readonly faults: readonly FolderFault[];
   /** What is allowed, and probably not meant; in the same order. */
   readonly warnings: readonly FolderFault[];
+  /** What is allowed, although a wallet, a law or a reader will refuse it; in the same order. */
+  readonly advice: readonly FolderFault[];
 };
 
 /** Finds everything that is wrong with a folder, by its files alone and by the rules over what is stored. */
@@ -49,7 +52,14 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
     for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
     const readable = (all: readonly FolderFault[]) =>
       all.map((fault) => ({ ...fault, message: contents.redact(fault.message) })).sort(byPlace);
-    return { documents: byTenant, outcomes, faults: readable(faults), warnings: readable(warnings) };
+    const advice = [...byTenant.values()].flatMap((own) =>
+      adviceOn(own.filter((each) => outcomes.has(each))),
+    );
+    return {
+      documents: byTenant,
+      outcomes,
+      ...{ faults: readable(faults), warnings: readable(warnings), advice: readable(advice) },
+    };
   }
 }
 

@@ -34,9 +34,9 @@ try {
   const container = await openPlatform(settings, closers);
   const contents = readFolder(folder, { PUBLIC_URL: settings.PUBLIC_URL, ...process.env });
   const checkFolder = new CheckFolder(resolve(container, CheckFolder.needs));
-  const { documents, faults, warnings } = await checkFolder.execute(contents);
+  const { documents, faults, warnings, advice } = await checkFolder.execute(contents);
   const all = [...documents.values()].flat();
-  for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
+  for (const warning of [...warnings, ...advice]) console.error(`warning: ${describeFault(warning)}`);
   if (faults.length === 0) {
     for (const { file, kind, id } of all) {
       console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());

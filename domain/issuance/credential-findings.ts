@@ -49,7 +49,8 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
         member: 'keyAttestationsRequired',
         concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
         message: 'they cannot read the metadata of an issuer that has one bound configuration without it',
-        change: 'set it to {} or to the storage and authentication that keys need',
+        change:
+          'set it to {} or to what keys need, and name lists of wallet providers in walletProviderTrustLists',
       },
     ];
   }

@@ -22,7 +22,7 @@ describe('tenants through HTTP', () => {
   it('are created whole: shown as the contract says, with keys and an administrator', async () => {
     const made = await create({ id: 'acme', name: 'Acme', description: 'Anvils', roles: TENANT_ROLES });
     expect(made.status, made.text).to.equal(201);
-    const { clients, createdAt, updatedAt, ...fields } = made.body;
+    const { clients, createdAt, updatedAt, warnings, ...fields } = made.body;
     expect(fields).to.deep.equal({
       id: 'acme',
       name: 'Acme',
@@ -31,14 +31,16 @@ describe('tenants through HTTP', () => {
       sessionConfig: null,
       statusListConfig: null,
       kms: null,
+      profile: null,
     });
+    expect(warnings).to.deep.equal([]);
     for (const time of [createdAt, updatedAt]) expect(new Date(time).toISOString()).to.equal(time);
     expect(clients).to.have.length(1);
     const [{ secret, ...administrator }] = clients;
     expect(administrator).to.deep.include({ clientId: 'acme-admin', tenantId: 'acme', roles: TENANT_ROLES });
     const read = await call('GET', '/tenant/acme');
     expect(read.status).to.equal(200);
-    expect(read.body).to.deep.equal({ ...made.body, clients: [administrator] });
+    expect({ ...read.body, warnings }).to.deep.equal({ ...made.body, clients: [administrator] });
     expect(read.text, 'told once').to.not.include(secret);
     const list = await call('GET', '/tenant');
     expect(list.body).to.deep.equal([read.body]);
@@ -140,10 +142,12 @@ describe('tenants through HTTP', () => {
     expect((await own('PUT', { ttlSeconds: 60, cleanupMode: 'anonymize' })).body).to.deep.equal({
       ttlSeconds: 60,
       cleanupMode: 'anonymize',
+      warnings: [],
     });
     expect((await own('PUT', { ttlSeconds: null })).body).to.deep.equal({
       ...defaults,
       cleanupMode: 'anonymize',
+      warnings: [],
     });
     expect((await own('PUT', { ttlSeconds: 59 })).status).to.equal(400);
     const reset = await own('DELETE');

@@ -2,7 +2,10 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { resourceRoutes } from '../../adapters/http/resource-routes.ts';
 import type { Find, Route } from '../../adapters/http/route.ts';
+import { CredentialConfigurationBody } from '../../domain/issuance/configuration.ts';
+import { IssuanceConfigurationBody } from '../../domain/issuance/issuance-configuration.ts';
 import { type EditedKind, RESOURCES } from '../../domain/resources.ts';
+import { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -11,6 +14,20 @@ function holding(path: string, value: unknown): Members {
   const [name = '', ...below] = path.split('.');
   return { id: 'one', [name]: below.length === 0 ? value : holding(below.join('.'), value) };
 }
+
+const display = [{ name: 'Acme', locale: 'en' }];
+/** Documents of the kinds of which there are warnings; those are for whole ones. */
+const WHOLE: { readonly [kind in EditedKind]?: object } = {
+  'issuance-configuration': IssuanceConfigurationBody.parse({ display }),
+  'credential-configuration': CredentialConfigurationBody.parse({
+    id: 'one',
+    config: { format: 'dc+sd-jwt', display },
+  }),
+  'presentation-configuration': PresentationConfigurationBody.parse({
+    id: 'one',
+    dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] },
+  }),
+};
 
 class Answering {
   result: unknown;
@@ -28,6 +45,7 @@ async function shownBy(kind: EditedKind, document: Members): Promise<readonly st
     params: z.object({ id: z.string() }),
     get: Answering as never,
     toView: (resource) => resource,
+    stored: () => WHOLE[kind] ?? {},
   });
   const written = { by: Answering as never, summary: '', body: z.unknown(), example: {} };
   const families = [
@@ -43,7 +61,10 @@ async function shownBy(kind: EditedKind, document: Members): Promise<readonly st
       useCase.result = index === 0 ? [document] : document;
       const given = { caller: {}, params: { id: 'one' }, body: {} };
       const reply = (await route.handle(given as never)) as unknown as { readonly json: unknown };
-      return JSON.stringify(index === 0 ? (reply.json as unknown[])[0] : reply.json);
+      const { warnings: _warnings, ...shown } = (
+        index === 0 ? (reply.json as unknown[])[0] : reply.json
+      ) as Members;
+      return JSON.stringify(shown);
     }),
   );
 }

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { type IssuanceConfiguration, withDefaults } from '../../../domain/issuance/issuance-configuration.ts';
+import {
+  effectiveIssuance,
+  type IssuanceConfiguration,
+  withDefaults,
+} from '../../../domain/issuance/issuance-configuration.ts';
 import { anIssuance } from './kit.ts';
 
 describe('An issuance configuration', () => {
@@ -13,7 +17,7 @@ describe('An issuance configuration', () => {
       createdAt: time,
       updatedAt: time,
     } as unknown as IssuanceConfiguration;
-    expect(withDefaults(stored)).to.deep.equal({ ...anIssuance(), ...stored });
+    expect(effectiveIssuance(withDefaults(stored), null)).to.deep.equal({ ...anIssuance(), ...stored });
     expect(withDefaults(stored)).to.deep.include({
       batchSize: 7,
       authServers: [],
