@@ -3,8 +3,7 @@ import { sdJwtFaults } from '../../domain/formats/sd-jwt/issue.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
 import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
-import { typeAddress, vctOf } from '../../domain/issuance/metadata.ts';
-import { integrityOf, typeMetadata } from '../../domain/issuance/type-metadata.ts';
+import { brokenRules, typeRules } from '../../domain/issuance/type-rules.ts';
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -74,10 +73,12 @@ function schemaFaults(
 function formatFaults({ configured, configuration, claims }: Issuable): readonly SchemaFault[] {
   const { config } = configuration;
   const isMdoc = config.format === 'mso_mdoc';
-  const faults = isMdoc
-    ? mdocFaults(config, claims)
-    : sdJwtFaults(claims, frameOf(configured, configuration));
-  return faults.length > 0 ? faults : missingClaims(config, isMdoc ? mdocElements(config, claims) : claims);
+  const frame = frameOf(configured, configuration);
+  const faults = isMdoc ? mdocFaults(config, claims) : sdJwtFaults(claims, frame);
+  if (faults.length > 0) return faults;
+  return isMdoc
+    ? missingClaims(config, mdocElements(config, claims))
+    : [...missingClaims(config, claims), ...brokenRules(typeRules(configuration.vct), claims, frame)];
 }
 
 /** The frame of a configuration; undefined when nothing is selectively disclosable. */
@@ -106,24 +107,5 @@ export async function assertIssuable({ schemaValidator, clock }: Ports, issuable
 export function denied(reason: string): Failure {
   return new Failure('credential_request_denied', 'the issuer cannot issue this credential', {
     cause: new Error(reason),
-  });
-}
-
-/** The document at a `vct` of this service: the very bytes that are served, and their hash. */
-export type HostedType = { readonly text: string; readonly integrity: string };
-
-/** @returns undefined for a type that is described elsewhere or nowhere. */
-export function hostedType(
-  configured: TenantConfiguration,
-  configuration: CredentialConfiguration,
-): HostedType | undefined {
-  const { issuer } = configured;
-  const { id, config } = configuration;
-  if (config.format === 'mso_mdoc' || vctOf(configuration, issuer) !== typeAddress(configuration, issuer)) {
-    return undefined;
-  }
-  return configured.derive(`hosted-type/${id}`, () => {
-    const text = JSON.stringify(typeMetadata(configuration, issuer, frameOf(configured, configuration)));
-    return { text, integrity: integrityOf(text) };
   });
 }

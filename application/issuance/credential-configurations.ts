@@ -19,6 +19,7 @@ import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { assertMayAskFor, assertMayHear, assertOwnCredential } from './credential-rights.ts';
+import { assertNotFrozen, withFrozenType } from './hosted-type.ts';
 
 const PORTS = { store: Store, clock: Clock, schemaValidator: SchemaValidator, webhooks: Webhooks };
 type Ports = PortsOf<typeof PORTS>;
@@ -60,19 +61,20 @@ export class UpdateCredentialConfiguration extends needs(PORTS) {
     await visible(caller, id);
     return put(this.ports, caller, id, (before) => {
       if (before === undefined) throw unknown();
-      const { createdAt: _createdAt, updatedAt: _updatedAt, ...body } = before;
+      const { createdAt: _createdAt, updatedAt: _updatedAt, frozenType: _frozenType, ...body } = before;
       return parseWritten(CredentialConfigurationBody, { ...body, ...change });
     });
   }
 }
 
 export class DeleteCredentialConfiguration extends needs({ store: Store }) {
-  /** @throws Failure `not_found`. */
+  /** @throws Failure `not_found`; `conflict` while credentials may carry the hash of its type metadata. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     await visible(caller, id);
-    await changeOwn(this.ports.store, caller, ({ credentialConfigurations }) =>
-      credentialConfigurations.remove(id),
-    );
+    await changeOwn(this.ports.store, caller, async ({ credentialConfigurations }) => {
+      assertNotFrozen(await credentialConfigurations.get(id));
+      await credentialConfigurations.remove(id);
+    });
   }
 }
 
@@ -106,11 +108,9 @@ async function put(
     const { claimsWebhook } = body;
     if (claimsWebhook && claimsWebhook.url !== before?.claimsWebhook?.url)
       assertMayHear(caller, body.iaeActions, 'claimsWebhook');
-    const configuration: CredentialConfiguration = {
-      ...keepSecrets(credentialConfigurationResource, body, before),
-      createdAt: before?.createdAt ?? now,
-      updatedAt: now,
-    };
+    const kept = keepSecrets(credentialConfigurationResource, body, before);
+    const stored = { ...kept, createdAt: before?.createdAt ?? now, updatedAt: now };
+    const configuration = withFrozenType(stored, before, caller.configured.issuer);
     const all = await credentialConfigurations.list();
     assertScopeOfOneType(configuration, all, caller);
     assertOwnCredential(caller, { after: configuration, before, all, chains, now });

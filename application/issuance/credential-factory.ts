@@ -23,7 +23,8 @@ import { Clock } from '../ports/clock.ts';
 import { Kms, type ToSign } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { denied, frameOf, hostedType } from './collect-claims.ts';
+import { denied, frameOf } from './collect-claims.ts';
+import { hostedType } from './hosted-type.ts';
 
 /** What makes one copy of a credential differ from the others. */
 export type CredentialInstance = {

@@ -20,7 +20,7 @@ import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { hostedType } from './collect-claims.ts';
+import { hostedType } from './hosted-type.ts';
 
 export type MetadataKind = 'authorization-server' | 'chained-as' | 'jwks';
 

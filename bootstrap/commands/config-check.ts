@@ -36,8 +36,10 @@ try {
   const checkFolder = new CheckFolder(resolve(container, CheckFolder.needs));
   const { documents, faults, warnings, advice } = await checkFolder.execute(contents);
   const all = [...documents.values()].flat();
-  for (const warning of [...warnings, ...advice]) console.error(`warning: ${describeFault(warning)}`);
+  for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
   if (faults.length === 0) {
+    // What may be written so, and what others will make of it.
+    for (const each of advice) console.error(`note: ${describeFault(each)}`);
     for (const { file, kind, id } of all) {
       console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());
     }

@@ -6,6 +6,7 @@ import type { ClaimPath, CredentialConfig } from './credential-config.ts';
 import { type KnownClaims, strangersIn } from './frame-names.ts';
 import { frameFaults } from './frame-schema.ts';
 import { mdocFaults, staticElements } from './mdoc-claims.ts';
+import { ruleFaults, typeRules } from './type-rules.ts';
 
 /** The members of a credential configuration that have to fit each other. */
 type Judged = {
@@ -57,8 +58,14 @@ function faultsOfSdJwt(body: Judged): readonly FieldError[] {
   try {
     const frame = isGiven(disclosureFrame) ? readDisclosureFrame(disclosureFrame) : undefined;
     const faults = isGiven(claims) ? sdJwtFaults(claims, frame) : [];
+    const rules = ruleFaults(typeRules(body.vct), {
+      frame,
+      schema: schema ?? undefined,
+      claims: isGiven(claimsWebhook) ? undefined : (claims ?? undefined),
+    });
     return [
       ...faults.map(({ path, message }) => ({ path: `claims${path}`, message })),
+      ...rules,
       ...(frame !== undefined && isGiven(schema) ? frameFaults(frame, schema, 'disclosureFrame') : []),
       ...(frame !== undefined && !isGiven(claimsWebhook)
         ? strangersIn(frame, knownClaims(body), 'disclosureFrame')

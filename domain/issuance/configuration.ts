@@ -4,56 +4,12 @@ import { ConfigurationId, listUpTo, Reference, textUpTo } from '../shared/bounds
 import type { JsonObject } from '../shared/json.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { ImageUri, NameUri, WebAddress } from '../shared/web-address.ts';
-import { writtenFreely } from '../shared/written.ts';
+import { NameUri } from '../shared/web-address.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { configurationFaults } from './configuration-rules.ts';
 import { CredentialConfig } from './credential-config.ts';
 import { DisclosurePolicy } from './disclosure-policy.ts';
-import { DisplayText as Text } from './display.ts';
-
-/** W3C Subresource Integrity, as SD-JWT VC section 6 uses it. */
-const Integrity = z
-  .string()
-  .regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
-
-/** SD-JWT VC section 5.5.1: logos, backgrounds and templates below `rendering`, each with its `uri`. */
-function refuseOtherImages(value: unknown, context: z.RefinementCtx, path: (string | number)[] = []): void {
-  if (typeof value !== 'object' || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    const place = [...path, Array.isArray(value) ? Number(name) : name];
-    if (name === 'uri' && !ImageUri.safeParse(member).success) {
-      const message = 'an http or https address without credentials, or a data URL of an image';
-      context.addIssue({ code: 'custom', path: place, message });
-    } else if (place.length < 10) refuseOtherImages(member, context, place);
-  }
-}
-
-const VctObject = writtenFreely({
-  vct: NameUri.optional().describe(
-    'The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`',
-  ),
-  name: Text.optional().describe('For developers; the first display name unless stated'),
-  description: z
-    .string()
-    .max(5000)
-    .optional()
-    .describe('For developers; that of the configuration unless stated'),
-  extends: NameUri.optional().describe('The type that this one specializes'),
-  'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
-  schema_uri: WebAddress.optional().describe('A JSON Schema for readers; not applied here'),
-  'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
-  display: z
-    .array(z.record(z.string(), z.json()).superRefine((entry, context) => refuseOtherImages(entry, context)))
-    .max(50)
-    .optional()
-    .describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
-  claims: z
-    .array(z.record(z.string(), z.json()))
-    .max(500)
-    .optional()
-    .describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
-}).meta({ id: 'TypeMetadata' });
+import { TypeMetadataInput } from './type-metadata-input.ts';
 
 /** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
 const KeyAttestationsRequired = z.strictObject({
@@ -81,13 +37,19 @@ export const CredentialConfigurationBody = z
       .nullish()
       .describe('For administrators, and in the metadata of a hosted type'),
     vct: z
-      .union([NameUri, VctObject])
+      .union([NameUri, TypeMetadataInput])
       .nullish()
       .describe(
-        'dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. Credentials carry the ' +
-          'hash of the hosted document, which also says display, claims, description and frame of the configuration: ' +
-          'to change those after credentials were issued, make a new configuration, or wallets refuse the changed ' +
-          'document for the older credentials',
+        'dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of ' +
+          'claims (`mandatory`, `sd`) holds for every credential',
+      ),
+    vctIntegrity: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: ' +
+          'what it is made of (vct, config.display, config.claims, frame, description) cannot be changed, nor the ' +
+          'configuration deleted, until this is false again. Then wallets refuse a changed document for the credentials that are out',
       ),
     claims: jsonObject('an object of claims')
       .nullish()
@@ -167,7 +129,11 @@ export type CredentialConfigurationBody = z.infer<typeof CredentialConfiguration
 export const CredentialConfigurationUpdate = updateOf(CredentialConfigurationBody);
 
 /** One kind of credential that the tenant issues. */
-export type CredentialConfiguration = CredentialConfigurationBody & Timed;
+export type CredentialConfiguration = CredentialConfigurationBody &
+  Timed & {
+    /** The hosted type metadata, byte for byte, since credentials carry its hash. */
+    readonly frozenType?: string;
+  };
 
 /** The proofs that a wallet may choose from; HAIP 1.0 section 4.5.1 wants both where attestations are asked for. */
 export function proofTypesOf({

@@ -4,10 +4,13 @@ import { ImageUri } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 import { Locale, Logo, DisplayText as Text } from './display.ts';
 
-const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
+export const Color = z
+  .string()
+  .regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
-const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int().min(0), z.null()]), 32).describe(
-  'Member names, positions, or null for all entries of an array; such as `["address", "street"]`',
+const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int(), z.null()]), 32).describe(
+  'Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows ' +
+    'the element may also be a negative integer, which is a key of a map',
 );
 export type ClaimPath = z.infer<typeof ClaimPath>;
 
@@ -73,13 +76,19 @@ export const CredentialConfig = written({
     // OpenID4VCI 1.0 section 12.2.4: one entry per language
     if (repeatsLocale(config.display)) refuse(['display'], 'each locale stands at most once');
     const claims = config.claims ?? [];
-    claims.forEach(({ path: [first, second], display = [] }, index) => {
+    claims.forEach(({ path, display = [] }, index) => {
+      const [first, second, ...below] = path;
       if (repeatsLocale(display)) refuse(['claims', index, 'display'], 'each locale stands at most once');
       // OpenID4VCI 1.0 appendix C.2
       const isElement = typeof first === 'string' && typeof second === 'string';
       if (isMdoc && !isElement) refuse(['claims', index, 'path'], 'begins with a namespace and an element');
       // OpenID4VCI 1.0 appendix C.1: a credential is an object
       if (!isMdoc && typeof first !== 'string') refuse(['claims', index, 'path'], 'begins with a name');
+      // OpenID4VCI 1.0 appendix C: keys of CBOR maps may be negative, positions may not
+      const positions = isMdoc ? [second] : [second, ...below];
+      if (positions.some((part) => typeof part === 'number' && part < 0)) {
+        refuse(['claims', index, 'path'], 'a position is 0 or more');
+      }
     });
     for (const { index, text } of contradictions(claims)) refuse(['claims', index, 'path'], text);
   })

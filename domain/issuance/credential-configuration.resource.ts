@@ -20,6 +20,6 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
     id: 'id',
     body: CredentialConfigurationBody,
     refersTo: ['key-chain', 'presentation-configuration'],
-    write: (configuration: CredentialConfiguration) => configuration,
+    write: ({ frozenType: _frozenType, ...configuration }: CredentialConfiguration) => configuration,
   },
 });

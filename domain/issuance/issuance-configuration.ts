@@ -127,7 +127,8 @@ export const IssuanceConfigurationBody = z
   .superRefine((body, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message });
-    if (new Set(body.display.map((entry) => entry.locale ?? '')).size !== body.display.length) {
+    const locales = body.display.map(({ locale }) => locale?.toLowerCase() ?? '');
+    if (new Set(locales).size !== locales.length) {
       refuse('display', 'each locale stands at most once');
     }
     if (new Set(body.authServers).size !== body.authServers.length)

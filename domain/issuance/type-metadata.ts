@@ -81,7 +81,7 @@ function claimMetadata({ path, display, mandatory }: ClaimDescription, frame: Fr
  * Whether the claim itself, whatever contains it, can be withheld (SD-JWT VC section 5.6.3). A frame hides positions
  * of an array one by one, so of all elements it can only be said that some may be.
  */
-function disclosability(
+export function disclosability(
   path: ClaimDescription['path'],
   frame: Frame | undefined,
 ): 'always' | 'allowed' | 'never' {

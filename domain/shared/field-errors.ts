@@ -70,10 +70,11 @@ function unknownToAll(branches: readonly (readonly Issue[])[]): [string, string]
   });
 }
 
-/** Whether the fault lies in a member that is there and known, so that its alternative is the one that was meant. */
+/** Whether the fault lies in a member that is there and known, or below one, so that its alternative is the one that was meant. */
 function isWithin(issue: Issue, value: unknown): boolean {
   if (issue.code === 'unrecognized_keys') return true;
-  return issue.path.length > 0 && valueAt(value, issue.path) !== undefined;
+  const isThere = (path: Path) => path.length > 0 && valueAt(value, path) !== undefined;
+  return isThere(issue.path) || isThere(issue.path.slice(0, -1));
 }
 
 /** Such as `string, null or object with sub`. */

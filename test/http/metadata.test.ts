@@ -131,15 +131,14 @@ describe('the documents of an issuer', () => {
   });
 
   describe('about types', () => {
-    it('are the bytes that a credential vouches for, and say what it obeys', async () => {
+    it('are served at the type, and say what a credential obeys', async () => {
       const credential = (await issue(service, tenant, 'card')).text;
       const { payload } = decode(credential);
       const answer = await service.call('GET', payload['vct']);
       expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
       expect(answer.headers.get('cache-control')).to.match(/max-age=\d+/);
       expect(answer.headers.get('x-content-type-options')).to.equal('nosniff');
-      const digest = createHash('sha256').update(answer.text).digest('base64');
-      expect(payload['vct#integrity']).to.equal(`sha256-${digest}`);
+      expect(payload).to.not.have.property('vct#integrity');
       expect(answer.body).to.deep.equal({
         name: 'Card',
         display: [
@@ -152,6 +151,77 @@ describe('the documents of an issuer', () => {
         vct: `${service.address}/acme/vct/card`,
       });
       expect(payload).to.not.have.property('name');
+    });
+
+    it('stay byte for byte what credentials vouch for, where that is asked for', async () => {
+      const frozen = { ...CARD, id: 'frozen', vctIntegrity: true };
+      await write('/issuer/credentials', frozen);
+      const { payload } = decode((await issue(service, tenant, 'frozen')).text);
+      const served = async () => (await service.call('GET', payload['vct'])).text;
+      const text = await served();
+      // The very bytes: a release that wrote them in another order would break every credential that is out.
+      expect(text).to.equal(
+        `{"name":"Card","display":[{"locale":"en","name":"Card","rendering":{"simple":{"background_color":"#12355b"}}},` +
+          `{"locale":"de","name":"Karte"}],"claims":[{"path":["name"],"display":[{"locale":"en","label":"Name"}],` +
+          `"mandatory":true,"sd":"always"}],"vct":"${service.address}/acme/vct/frozen"}`,
+      );
+      const digest = createHash('sha256').update(text).digest('base64');
+      expect(payload['vct#integrity']).to.equal(`sha256-${digest}`);
+
+      const patch = (json: object) => call('PATCH', '/issuer/credentials/frozen', json);
+      for (const change of [
+        { description: 'Other' },
+        { disclosureFrame: null },
+        { vct: { name: 'Other' } },
+      ]) {
+        const answer = await patch(change);
+        expect([answer.status, answer.body.code], answer.text).to.deep.equal([409, 'conflict']);
+      }
+      expect((await patch({ lifeTime: 86_400, statusManagement: true })).status).to.equal(200);
+      expect((await call('DELETE', '/issuer/credentials/frozen')).status).to.equal(409);
+      expect(await served()).to.equal(text);
+      expect((await call('GET', '/issuer/credentials/frozen')).body).to.not.have.property('frozenType');
+
+      expect((await patch({ vctIntegrity: false })).status).to.equal(200);
+      expect((await patch({ description: 'Other' })).status).to.equal(200);
+      expect(await served()).to.include('Other');
+      expect((await call('DELETE', '/issuer/credentials/frozen')).status).to.equal(200);
+    });
+
+    it('cannot be vouched for where the service has none', async () => {
+      for (const body of [{ vct: 'urn:card:1' }, { vct: { vct: 'urn:card:1' } }]) {
+        const answer = await call('POST', '/issuer/credentials', {
+          ...CARD,
+          id: 'none',
+          ...body,
+          vctIntegrity: true,
+        });
+        expect([answer.status, answer.body.errors?.[0].path]).to.deep.equal([400, 'vctIntegrity']);
+      }
+    });
+
+    it('are kept by every credential', async () => {
+      const claims = [{ path: ['age'], mandatory: true }];
+      await write('/issuer/credentials', {
+        ...CARD,
+        id: 'ruled',
+        claims: null,
+        schema: null,
+        vct: { claims },
+      });
+      const offer = {
+        response_type: 'uri',
+        flow: 'pre_authorized_code',
+        credentialConfigurationIds: ['ruled'],
+      };
+      const given = (inline: object) =>
+        call('POST', '/issuer/offer', {
+          ...offer,
+          credentialClaims: { ruled: { type: 'inline', claims: inline } },
+        });
+      const refused = await given({ name: 'Ada' });
+      expect(refused.status, refused.text).to.equal(400);
+      expect((await given({ name: 'Ada', age: 36 })).status).to.equal(201);
     });
 
     it('are not there for types that are described elsewhere', async () => {

@@ -55,11 +55,11 @@ const PLACES: Readonly<Record<string, (uri: string) => boolean>> = {
     CredentialConfigurationBody.safeParse(shown({ background_image: { uri } })).success,
   'the logo of a type': (uri) =>
     CredentialConfigurationBody.safeParse(
-      typed({ display: [{ locale: 'en', rendering: { simple: { logo: { uri } } } }] }),
+      typed({ display: [{ name: 'Card', locale: 'en', rendering: { simple: { logo: { uri } } } }] }),
     ).success,
   'a template of a type': (uri) =>
     CredentialConfigurationBody.safeParse(
-      typed({ display: [{ locale: 'en', rendering: { svg_templates: [{ uri }] } }] }),
+      typed({ display: [{ name: 'Card', locale: 'en', rendering: { svg_templates: [{ uri }] } }] }),
     ).success,
 };
 

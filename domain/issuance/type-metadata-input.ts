@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { listUpTo, textUpTo } from '../shared/bounds.ts';
+import { ImageUri, NameUri, WebAddress } from '../shared/web-address.ts';
+import { writtenFreely } from '../shared/written.ts';
+import { Color } from './credential-config.ts';
+import { Locale, DisplayText as Text } from './display.ts';
+
+/** W3C Subresource Integrity, as SD-JWT VC section 6 uses it. */
+const Integrity = z
+  .string()
+  .regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
+
+const Image = writtenFreely({
+  uri: ImageUri.describe('http or https address, or a data URL of an image'),
+  'uri#integrity': Integrity.optional(),
+  alt_text: Text.optional(),
+});
+
+/** SD-JWT VC section 5.5.1 */
+const Rendering = writtenFreely({
+  simple: writtenFreely({
+    logo: Image.optional(),
+    background_image: Image.optional(),
+    background_color: Color.optional(),
+    text_color: Color.optional(),
+  }).optional(),
+  svg_templates: listUpTo(
+    writtenFreely({
+      uri: ImageUri,
+      'uri#integrity': Integrity.optional(),
+      properties: writtenFreely({
+        orientation: z.enum(['portrait', 'landscape']).optional(),
+        color_scheme: z.enum(['light', 'dark']).optional(),
+        contrast: z.enum(['normal', 'high']).optional(),
+      }).optional(),
+    }),
+    50,
+  ).optional(),
+});
+
+/** The language of a display, which drafts before the twelfth called `lang`. */
+const language = { locale: Locale.optional(), lang: Locale.optional() };
+type InLanguage = { readonly locale?: string | undefined; readonly lang?: string | undefined };
+const NO_LANGUAGE = 'locale says in which language';
+
+const hasLanguage = ({ locale, lang }: InLanguage) => (locale ?? lang) !== undefined;
+
+/** SD-JWT VC section 5.5 */
+const TypeDisplay = writtenFreely({
+  ...language,
+  name: Text.min(1).describe('Of the type, for users'),
+  description: Text.optional(),
+  rendering: Rendering.optional(),
+}).refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] });
+
+/** SD-JWT VC section 5.6.2 */
+const ClaimDisplay = writtenFreely({
+  ...language,
+  label: Text.min(1).describe('Of the claim, for users'),
+  description: Text.optional(),
+}).refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] });
+
+const Path = listUpTo(z.union([textUpTo(200), z.number().int().min(0), z.null()]), 32);
+
+/** SD-JWT VC section 5.6 */
+const TypeClaim = writtenFreely({
+  path: Path.describe('Member names, positions, or null for all entries of an array'),
+  display: z.array(ClaimDisplay).max(50).optional(),
+  mandatory: z.boolean().optional().describe('Credentials without it are not issued'),
+  sd: z
+    .enum(['always', 'allowed', 'never'])
+    .optional()
+    .describe('Whether holders can withhold it; the frame of the configuration has to say the same'),
+  svg_id: z
+    .string()
+    .max(200)
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'letters, digits and underscores, and no digit first')
+    .optional(),
+});
+export type TypeClaim = z.infer<typeof TypeClaim>;
+
+export const TypeMetadataInput = writtenFreely({
+  vct: NameUri.optional().describe(
+    'The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`',
+  ),
+  name: Text.optional().describe('For developers; the first display name unless stated'),
+  description: z
+    .string()
+    .max(5000)
+    .optional()
+    .describe('For developers; that of the configuration unless stated'),
+  extends: NameUri.optional().describe('The type that this one specializes'),
+  'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
+  schema_uri: WebAddress.optional().describe('A JSON Schema for readers; not applied here'),
+  'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
+  display: z
+    .array(TypeDisplay)
+    .max(50)
+    .optional()
+    .describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
+  claims: z
+    .array(TypeClaim)
+    .max(500)
+    .optional()
+    .describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
+})
+  .superRefine(({ display = [], claims = [] }, context) => {
+    const refuse = (path: (string | number)[], message: string) =>
+      context.addIssue({ code: 'custom', path, message });
+    if (repeats(display.map(languageOf))) refuse(['display'], 'each locale stands at most once');
+    claims.forEach(({ display: shown = [] }, index) => {
+      if (repeats(shown.map(languageOf))) {
+        refuse(['claims', index, 'display'], 'each locale stands at most once');
+      }
+    });
+    const paths = claims.map(({ path }) => JSON.stringify(path));
+    if (repeats(paths)) refuse(['claims'], 'a claim is described twice');
+    const ids = claims.flatMap(({ svg_id }) => (svg_id === undefined ? [] : [svg_id]));
+    if (repeats(ids)) refuse(['claims'], 'an svg_id stands twice');
+  })
+  .meta({ id: 'TypeMetadata' });
+
+function languageOf({ locale, lang }: InLanguage): string {
+  return (locale ?? lang ?? '').toLowerCase();
+}
+
+function repeats(texts: readonly string[]): boolean {
+  return new Set(texts).size !== texts.length;
+}
