@@ -3,7 +3,17 @@ import { expect } from 'chai';
 import { type Requirement, specifications, withRequirements } from '../../tools/write-conformance.ts';
 
 const ROOT = new URL('../../', import.meta.url);
-const WORDS = ['MUST', 'MUST NOT', 'SHALL', 'SHALL NOT', 'REQUIRED', 'SHOULD', 'SHOULD NOT', 'RECOMMENDED', 'NOT RECOMMENDED'];
+const WORDS = [
+  'MUST',
+  'MUST NOT',
+  'SHALL',
+  'SHALL NOT',
+  'REQUIRED',
+  'SHOULD',
+  'SHOULD NOT',
+  'RECOMMENDED',
+  'NOT RECOMMENDED',
+];
 /** Fewer characters name no test. */
 const MIN_TITLE = 8;
 const MAX_TEXT = 300;
@@ -20,14 +30,16 @@ function faultsOf({ section, word, text, ours, tests = [], open }: Requirement):
   const place = `${section} ${text}`;
   const faults: string[] = [];
   if (!WORDS.includes(word)) faults.push(`${place}: ${word} is no word of RFC 2119`);
-  if (section === '' || text === '' || text.length > MAX_TEXT) faults.push(`${place}: no sentence, or a long one`);
+  if (section === '' || text === '' || text.length > MAX_TEXT)
+    faults.push(`${place}: no sentence, or a long one`);
   if (ours === '') faults.push(`${place}: nothing is said of what we do`);
   if (tests.length === 0 && (open ?? '') === '') faults.push(`${place}: neither a test nor a reason`);
   for (const test of tests) {
     const [, file = '', title = ''] = /^(\S+\.ts): (.+)$/.exec(test) ?? [];
     const source = sourceOf(file);
     if (source === undefined) faults.push(`${place}: there is no file ${test}`);
-    else if (title.length < MIN_TITLE || !source.includes(title)) faults.push(`${place}: no such test: ${test}`);
+    else if (title.length < MIN_TITLE || !source.includes(title))
+      faults.push(`${place}: no such test: ${test}`);
   }
   return faults;
 }
