@@ -8,6 +8,7 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
   revision: 'credentials',
   isDocument: true,
   shown: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
+  changing: ['keyChain', 'cert'],
   edited: (configuration: CredentialConfiguration) => configuration,
   secrets: {
     ...webhookKey('claimsWebhook', 'CLAIMS_WEBHOOK_KEY'),

@@ -50,7 +50,8 @@ const issuance = resourceRoutes({
   writes: { access: { ...manage, unrestricted: true } },
   view: IssuanceConfigurationView,
   get: GetIssuanceConfiguration,
-  toView: (shown, { caller }) => toIssuanceConfigurationView(caller.tenantId, shown),
+  toView: async (shown, { caller: { configured } }) =>
+    toIssuanceConfigurationView(await configured.tenant(), shown),
 });
 
 const credential = resourceRoutes({
@@ -61,7 +62,8 @@ const credential = resourceRoutes({
   access: manage,
   view: CredentialConfigurationView,
   get: GetCredentialConfiguration,
-  toView: (shown, { caller }) => toCredentialConfigurationView(caller.tenantId, shown),
+  toView: async (shown, { caller: { configured } }) =>
+    toCredentialConfigurationView(shown, await configured.tenant(), await configured.keyChains()),
 });
 
 /** How a tenant issues, what it issues, and offers. */

@@ -13,7 +13,7 @@ import type { SessionId } from '../../../domain/shared/ids.ts';
 import { nextPage } from '../next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
-import { SessionView, toSessionView } from './session.view.ts';
+import { SessionStatusView, SessionView, toSessionView } from './session.view.ts';
 
 const params = z.object({
   id: z
@@ -110,7 +110,13 @@ function streamRoute({ watchSession }: UseCases): Route {
     query: z.object({
       token: z.string().optional().describe('Access token, for clients that cannot send headers'),
     }),
-    responses: { 200: '`text/event-stream`; each `data` is `{id, status, updatedAt}`' },
+    responses: {
+      200: {
+        description: 'Each `data` is one such object; comments keep the connection alive',
+        contentType: 'text/event-stream',
+        schema: SessionStatusView,
+      },
+    },
     async handle({ caller, params: { id }, request }) {
       const lastSequence = readSequence(request.headers['last-event-id']);
       const changes = await watchSession.execute(caller, id, { lastSequence, closed: request.closed });
