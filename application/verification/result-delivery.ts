@@ -9,8 +9,7 @@ import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { deliver, intend } from '../webhooks/deliveries.ts';
+import { type About, deliver, intend } from '../webhooks/deliveries.ts';
 
 export type Delivered = {
   readonly delivery: Delivery;
@@ -29,7 +28,7 @@ export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, ra
   async call(
     webhook: WebhookConfigValue,
     intent: Delivery,
-    about: { readonly configured: TenantConfiguration; readonly session: SessionId },
+    about: About,
     credentials: readonly CredentialResult[],
   ): Promise<Delivered> {
     const { session } = about;

@@ -32,21 +32,30 @@ export function intend(
   return { id: random.token(), webhook, at: clock.now().toISOString(), result: 'pending' };
 }
 
+/** What a delivery is about. */
+export type About = {
+  readonly configured: TenantConfiguration;
+  readonly session: SessionId;
+  readonly needsAnswer?: boolean;
+};
+
 /**
  * One attempt. Never throws for what the backend does: the delivery then says `failed` and why.
- * @param configured of the tenant whose backend it is. @param session for the log.
+ * @param about whose backend it is, and for which session; `needsAnswer` where a success that is no JSON does not count.
  */
 export async function deliver(
   { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
   webhook: WebhookConfigValue,
   intent: Delivery,
   body: JsonObject,
-  { configured, session }: { readonly configured: TenantConfiguration; readonly session: SessionId },
+  about: About,
 ): Promise<{ readonly delivery: Delivery; readonly answer?: Json }> {
+  const { configured, session, needsAnswer } = about;
   const { tenantId } = configured;
   const secret = await configured.webhookSecret();
   try {
-    const { body: answer } = await webhooks.post(webhook, body, { deliveryId: intent.id, tenantId, secret });
+    const options = { deliveryId: intent.id, tenantId, secret, isAnswerOptional: needsAnswer !== true };
+    const { body: answer } = await webhooks.post(webhook, body, options);
     return { delivery: { ...intent, result: 'delivered' }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
