@@ -4,6 +4,7 @@ import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
+import type { SessionNames } from '../../domain/sessions/session-search.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../domain/tenants/revisions.ts';
@@ -69,6 +70,8 @@ export type SessionQuery = {
   readonly kinds: readonly SessionKind[];
   readonly status?: SessionStatus;
   readonly since?: Date;
+  /** One of these names is the session's. */
+  readonly named?: SessionNames;
   readonly ascending: boolean;
   readonly limit: number;
   /** The last session of the page before. */

@@ -201,7 +201,7 @@ export class ResponseIntake extends needs({
   ): Promise<never> {
     const { resultDelivery, sessionOutcomes } = this.ports;
     const outcome = refusedOutcome(verdict);
-    const intent = resultDelivery.intend();
+    const intent = resultDelivery.intend(verdict.credentials);
     const failed = await sessionOutcomes.record(session, 'fail', { ...outcome, deliveries: [intent] });
     if (failed !== undefined) {
       const about = { configured, session: session.id };

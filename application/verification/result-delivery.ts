@@ -19,9 +19,9 @@ export type Delivered = {
 
 /** Hands the result of a presentation to the customer's backend: one attempt. */
 export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, random: Random, log: Log }) {
-  /** What is stored before the call is made. */
-  intend(): Delivery {
-    return intend(this.ports, 'presentation');
+  /** What is stored before the call is made. @param refused entries without values, which nothing else keeps. */
+  intend(refused?: readonly CredentialResult[]): Delivery {
+    return intend(this.ports, 'presentation', refused && { credentials: refused });
   }
 
   /** Never throws for what the backend does: the delivery then says `failed` and why. */

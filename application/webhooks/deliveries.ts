@@ -24,12 +24,17 @@ export function withDelivery(
   };
 }
 
-/** The intent to call a webhook, which is stored before the call is made. */
+/**
+ * The intent to call a webhook, which is stored before the call is made.
+ * @param told kept for another attempt, until it was delivered; absent where the session has it anyway.
+ */
 export function intend(
   { random, clock }: { readonly random: Random; readonly clock: Clock },
   webhook: Delivery['webhook'],
+  told?: JsonObject,
 ): Delivery {
-  return { id: random.token(), webhook, at: clock.now().toISOString(), result: 'pending' };
+  const at = clock.now().toISOString();
+  return { id: random.token(), webhook, at, result: 'pending', ...defined({ told }) };
 }
 
 /** What a delivery is about. */
@@ -56,7 +61,8 @@ export async function deliver(
   try {
     const options = { deliveryId: intent.id, tenantId, secret, isAnswerOptional: needsAnswer !== true };
     const { body: answer } = await webhooks.post(webhook, body, options);
-    return { delivery: { ...intent, result: 'delivered' }, ...defined({ answer }) };
+    const { told: _told, ...made } = intent;
+    return { delivery: { ...made, result: 'delivered' }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     log.warn(`${intent.webhook} webhook failed`, {

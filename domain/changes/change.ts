@@ -34,7 +34,10 @@ export type Change = {
   };
   readonly issued?: IssuedBatch;
   readonly statuses?: readonly StatusChange[];
-  /** A user of a foreign authorization server has this session. The hash says nothing of the user. */
+  /**
+   * The session is found by this: the user of a foreign authorization server who has it, or the reference of whoever
+   * opened it. The hash says nothing of the user.
+   */
   readonly subject?: { readonly hash: string; readonly sessionId: SessionId };
   readonly removes?: SessionId;
   /** Stands in the tenant's audit log. */

@@ -130,6 +130,8 @@ export type Delivery = {
   readonly at: string;
   readonly result: 'pending' | 'delivered' | 'failed';
   readonly detail?: string;
+  /** What it tells, where the session has it nowhere else; never shown. */
+  readonly told?: JsonObject;
 };
 
 export type SessionOutcome = {

@@ -59,13 +59,14 @@ async function issue(client: Client<paths>, wallet: Wallet): Promise<string> {
     response_type: 'uri',
     flow: 'pre_authorized_code',
     credentialConfigurationIds: ['badge'],
+    reference: 'order 17',
     credentialClaims: { badge: { type: 'inline', claims: { name: 'Ada' } } },
   };
   const made = good(await client.POST('/issuer/offer', { body: offer }));
   await wallet.collect('made', made.uri);
-  const found = good(await client.GET('/session', { params: { query: { status: 'completed', limit: 10 } } }));
+  const found = good(await client.GET('/session', { params: { query: { q: 'order 17', limit: 10 } } }));
   const [session] = found;
-  if (session?.id !== made.session) throw new Error('the session is not found');
+  if (session?.id !== made.session) throw new Error('the session is not found by its reference');
   const status: Schemas['Session']['status'] = session.status;
   if (status !== 'completed') throw new Error(`the issuance is ${status}: ${session.failure?.code}`);
   return made.session;

@@ -87,6 +87,7 @@ export const SessionView = z
     tenantId: z.string(),
     tenant: TenantReference,
     configurationIds: z.array(z.string()),
+    reference: z.string().optional().describe('What its caller calls it'),
     request_uri: z.string().optional(),
     offer: AnyObject.optional(),
     offerUrl: z.string().optional(),
@@ -130,12 +131,18 @@ export function toSessionView(session: Session, tenant: ReferredTenant, now: Dat
     tenant: toTenantReference(tenant),
     ...(request?.kind === 'issuance' && issuanceFields(request)),
     ...(request?.kind === 'verification' && verificationFields(request, session)),
+    reference: request?.offerRequest['reference'] as string | undefined,
+    deliveries: outcome?.deliveries?.map(toDeliveryView),
     notifications: outcome?.notifications ?? [],
     failure: outcome?.failure && listedFailure(outcome.failure),
     redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
   });
+}
+
+export function toDeliveryView(delivery: z.output<typeof DeliveryView>) {
+  return viewOf(DeliveryView, delivery);
 }
 
 function issuanceFields(request: IssuanceRequest) {
