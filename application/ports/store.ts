@@ -130,6 +130,8 @@ export type TenantReads = {
   ): Promise<{ id: string; version: number; keyChainId: string | null }[]>;
   /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
   statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
+  /** Of entries of a list that ever had another status than valid; in no order. */
+  statusesAt(listId: string, indices: readonly number[]): Promise<number[]>;
   /** A trust list as it is published; also of a tenant that is suspended. */
   trustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
 };

@@ -33,6 +33,7 @@ export type Change = {
     readonly deferred?: DeferredTransaction;
   };
   readonly issued?: IssuedBatch;
+  /** Of entries that were not revoked, unless they are revoked again. */
   readonly statuses?: readonly StatusChange[];
   /**
    * The session is found by this: the user of a foreign authorization server who has it, or the reference of whoever
@@ -53,6 +54,7 @@ export type Part =
   | 'session'
   | 'authorization'
   | 'deferred'
+  | 'statuses'
   | 'removes';
 
 export type Committed =
