@@ -72,6 +72,9 @@ export type Rendered = {
   readonly contentType: string;
 };
 
+/** The code of what is no failure of the caller. */
+export const INTERNAL_ERROR = 'internal_error';
+
 /** How one failure looks on one surface. */
 export function renderFailure(failure: Failure, surface: Surface, requestId: string): Rendered {
   const { code, details } = failure;
@@ -103,7 +106,7 @@ function headersOf(failure: Failure, surface: Surface): Record<string, string> {
 /** A fault of the service: the caller learns nothing but the request's id. */
 export function renderUnexpected(surface: Surface, requestId: string): Rendered {
   const detail = `An unexpected error occurred${surface === 'page' ? '' : '; the log names it under this request id'}.`;
-  const told = { status: 500, title: 'Internal error', detail, code: 'internal_error' };
+  const told = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
   return render({ ...told, wallet: { error: 'server_error' } }, surface, requestId);
 }
 

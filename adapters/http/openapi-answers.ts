@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import type { Route, Surface } from './route.ts';
+import { FAILURE_CODES } from '../../domain/shared/failure.ts';
+import { INTERNAL_ERROR } from './failures.ts';
+import type { OtherForm, Route, Surface } from './route.ts';
 import { ProtocolError } from './shapes.ts';
 
 /** RFC 9457 */
@@ -9,7 +11,9 @@ const Problem = z
     title: z.string(),
     status: z.number().int(),
     detail: z.string(),
-    code: z.string().describe('What happened, for programs'),
+    code: z
+      .enum([...FAILURE_CODES, INTERNAL_ERROR])
+      .describe('What happened, for programs; see docs/troubleshooting.md'),
     requestId: z.string(),
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
   })
@@ -48,6 +52,7 @@ export function takesCondition({ edits }: Route): boolean {
 export function answers(route: Route): Record<string, object> {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, answer]) => {
+      if (isOtherForm(answer)) return [status, otherForm(answer)];
       if (typeof answer !== 'string') {
         const description = answer.description ?? meaning(status);
         const asJwt = (route.asJwt ?? route.bodyKind === 'unread') && Number(status) < 300;
@@ -64,6 +69,22 @@ export function answers(route: Route): Record<string, object> {
       return [status, failure(route.surface, answer + stale)];
     }),
   );
+}
+
+function isOtherForm(answer: Route['responses'][number]): answer is OtherForm {
+  return typeof answer === 'object' && 'contentType' in answer;
+}
+
+function otherForm({ description, contentType, schema = z.string(), headers = {} }: OtherForm): object {
+  const named = Object.entries(headers).map(([name, words]) => [
+    name,
+    { description: words, schema: { type: 'string' } },
+  ]);
+  return {
+    description,
+    content: { [contentType]: { schema } },
+    ...(named.length > 0 && { headers: Object.fromEntries(named) }),
+  };
 }
 
 /** What every route of its kind can answer, whether the table says so or not. */

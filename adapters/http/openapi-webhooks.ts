@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi';
 import { NOTIFICATION_EVENTS } from '../../domain/issuance/notification.ts';
+import { Presented } from './verification/presented.view.ts';
 
 const SessionName = z.string().describe('The session, as `POST /issuer/offer` or `/verifier/offer` named it');
 const Values = z.record(z.string(), z.unknown());
@@ -16,29 +17,6 @@ const Identity = z
       'claims of the login; with an external server `sub` and claims of its access token. With the built-in one ' +
       'the claims of its own access token, which name nobody: its page authenticates no user.',
   );
-
-const Issuer = z.object({
-  subject: z.string().describe('Name in the certificate of the signer (RFC 4514)'),
-  fingerprint: z.string().describe('SHA-256 of that certificate, base64url'),
-  anchor: z.string().describe('SHA-256 of the anchor that vouches for it, base64url'),
-  listed: z
-    .array(z.object({ entity: z.string(), list: z.string(), sequenceNumber: z.number() }))
-    .optional()
-    .describe('Where the anchor stands on trust lists; absent for one that is configured'),
-});
-
-const Presented = z.object({
-  id: z.string().describe('Id of the credential query'),
-  values: z
-    .union([Values, z.array(Values)])
-    .optional()
-    .describe('What was verified; an array for a query with `multiple`'),
-  issuer: z
-    .union([Issuer, z.array(Issuer)])
-    .optional()
-    .describe('Who signed it; an array beside an array of `values`'),
-  error: z.string().optional().describe('Why nothing was taken, in place of `values`'),
-});
 
 const ClaimsRequest = z
   .object({
@@ -126,9 +104,9 @@ const HEADERS = z.object({
 });
 
 const DELIVERY =
-  'One `POST` of JSON, never repeated. The answer is a 2xx with JSON or without a body, complete within 10 seconds, ' +
+  'One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, ' +
   'at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. ' +
-  'Anything else is a failure.';
+  'Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.';
 const SIGNED =
   'It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has ' +
   'switched that off; then the three headers are absent.';

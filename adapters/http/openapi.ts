@@ -1,48 +1,23 @@
 import { z } from 'zod';
-import {
-  type CreateDocumentOptions,
-  createDocument,
-  type ZodOpenApiOperationObject,
-  type ZodOpenApiPathsObject,
-} from 'zod-openapi';
-import { isWritten } from '../../domain/shared/written.ts';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { defined } from '../../domain/shared/defined.ts';
 import { rolesOf } from './authenticate.ts';
 import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
+import { finish, OPTIONS } from './openapi-schemas.ts';
+import { inOrder, tagsOf } from './openapi-tags.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
+import { operationIdOf } from './operation-ids.ts';
 import type { Access, Route } from './route.ts';
 
 export type OpenApiSettings = { readonly publicUrl: string; readonly version: string };
 
 type Responses = ZodOpenApiOperationObject['responses'];
 
-/**
- * Answers reuse input schemas, and some of those brand or rename what they read. What goes out looks like what
- * came in, so it is described by the kind of its input.
- */
-const OPTIONS: CreateDocumentOptions = {
-  allowEmptySchema: { pipe: { output: true }, transform: true, custom: true },
-  override({ zodSchema, jsonSchema, io }) {
-    // What was read may be sent back, and has more members than can be written.
-    if (io === 'input' && zodSchema instanceof z.ZodObject) {
-      if (isWritten(zodSchema)) delete jsonSchema.additionalProperties;
-      // One that is described anew refers to what it was made of, and repeats this.
-      for (const member of Object.values(jsonSchema.properties ?? {})) {
-        if (typeof member === 'object' && member.$ref !== undefined) delete member.additionalProperties;
-      }
-    }
-    if (io !== 'output' || !(zodSchema instanceof z.ZodPipe)) return;
-    if (!(zodSchema.out instanceof z.ZodTransform) || Object.keys(jsonSchema).length > 0) return;
-    if (zodSchema.in instanceof z.ZodRecord || zodSchema.in instanceof z.ZodObject)
-      jsonSchema.type = 'object';
-    if (zodSchema.in instanceof z.ZodString) jsonSchema.type = 'string';
-    if (zodSchema.in instanceof z.ZodArray) jsonSchema.type = 'array';
-  },
-};
-
 /** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
 export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
   const paths: ZodOpenApiPathsObject = {};
-  for (const route of routes) {
+  const described = inOrder(routes);
+  for (const route of described) {
     const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
     paths[path] = { ...paths[path], [route.method]: operation(route) };
   }
@@ -55,11 +30,16 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
         'Issues digital credentials to wallets and verifies what wallets present, for many tenants.',
     },
     servers: [{ url: settings.publicUrl }],
-    tags: [...new Set([...routes.map((route) => route.tag), 'Webhooks'])].map((name) => ({ name })),
+    tags: tagsOf(described),
     paths,
     webhooks: WEBHOOKS,
     components: {
       securitySchemes: {
+        clientCredentials: {
+          type: 'oauth2' as const,
+          description: 'With the id and the secret of a client; not where `OIDC` names a provider',
+          flows: { clientCredentials: { tokenUrl: `${settings.publicUrl}/oauth2/token`, scopes: {} } },
+        },
         bearer: {
           type: 'http' as const,
           scheme: 'bearer',
@@ -76,12 +56,15 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
       },
     },
   };
-  return createDocument(document, OPTIONS);
+  return finish(createDocument(document, OPTIONS), routes);
 }
 
+/** RFC 9110 section 13.1.1; no tag of this service has a comma. */
+const ENTITY_TAGS = /^(?:\*|(?:W\/)?"[!#-+\--~]*"(?: *, *(?:W\/)?"[!#-+\--~]*"){0,19})$/;
 const CONDITION = z.object({
   'If-Match': z
     .string()
+    .regex(ENTITY_TAGS)
     .optional()
     .describe(
       'The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now',
@@ -100,7 +83,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
       : []),
   ];
   return {
-    operationId: operationIdOf(route),
+    ...defined({ operationId: operationIdOf(route) }),
     summary: route.summary,
     ...(described.length > 0 && { description: described.join('\n\n') }),
     tags: [route.tag],
@@ -116,18 +99,11 @@ function operation(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-/** `GET /client/:id/secret` becomes `getClientByIdSecret`. */
-function operationIdOf({ method, path }: Route): string {
-  const words = path.split(/[/.\-_]+/).filter((word) => word !== '');
-  const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
-  const named = words.map((word) => (word.startsWith(':') ? `By${capital(word.slice(1))}` : capital(word)));
-  return method + (named.length === 0 ? 'Service' : named.join(''));
-}
-
 function securityOf(access: Access): Record<string, string[]>[] {
   if (access === 'public') return [];
   if (access === 'wallet') return [{ wallet: [] }];
-  return 'stream' in access ? [{ bearer: [] }, { streamToken: [] }] : [{ bearer: [] }];
+  const known = [{ bearer: [] }, { clientCredentials: [] }];
+  return 'stream' in access ? [...known, { streamToken: [] }] : known;
 }
 
 function pathParameters(route: Route): z.ZodObject {
@@ -144,10 +120,12 @@ function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
 }
 
 function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOperationObject['requestBody']> {
-  const content = { schema, ...(route.example !== undefined && { example: route.example }) };
+  // Some read their body themselves, to tell members that are missing from those that are null.
+  const { members = schema } = route;
+  const content = { schema: members, ...(route.example !== undefined && { example: route.example }) };
   const kind = route.bodyKind ?? 'json';
   return {
-    required: true,
+    required: route.surface !== 'admin' || !members.safeParse({}).success,
     content: {
       ...(kind !== 'form' && { 'application/json': content }),
       ...((kind === 'form' || kind === 'json-or-form') && { 'application/x-www-form-urlencoded': content }),

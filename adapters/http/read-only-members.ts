@@ -8,7 +8,7 @@ import type { Route } from './route.ts';
 export type Members = Readonly<Record<string, unknown>>;
 
 /** What the service changes by itself, or others change elsewhere, of every kind; see `changing` of each. */
-const CHANGING = ['updatedAt', 'tenant.name', 'warnings'];
+const CHANGING = ['updatedAt', 'tenant.name', 'tenant.description', 'tenant.status', 'warnings'];
 
 /** The members that answers of a route have and that cannot be written. */
 export function readOnlyNames({ body, members = body, responses }: Route): readonly string[] {

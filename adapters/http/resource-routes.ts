@@ -82,7 +82,7 @@ export function resourceRoutes<
     };
   const answers = (status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] => {
     const { [status]: own = view, ...others } = responses;
-    return { [status]: typeof own === 'string' ? own : withWarnings(own), ...others };
+    return { [status]: own instanceof z.ZodObject ? withWarnings(own) : own, ...others };
   };
   const getting = (find: Find) => {
     const useCase = find(get);

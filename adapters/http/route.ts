@@ -91,6 +91,15 @@ export type Input<A extends Access, P, Q, B> = {
   readonly request: RawRequest;
 };
 
+/** An answer that is no JSON. */
+export type OtherForm = {
+  readonly description: string;
+  readonly contentType: string;
+  /** What it carries, such as each event of a stream; text unless stated. */
+  readonly schema?: z.ZodType;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
 export type RouteDefinition<
   A extends Access,
   P extends z.ZodType,
@@ -124,8 +133,8 @@ export type RouteDefinition<
   };
   /** Answers may also be a JWT, as with `bodyKind` `unread`. */
   readonly asJwt?: boolean;
-  /** Documented answers: a schema, or a sentence when there is no JSON body. */
-  readonly responses: Readonly<Record<number, z.ZodType | string>>;
+  /** Documented answers: a schema, a sentence when there is no JSON body, or what comes in another form. */
+  readonly responses: Readonly<Record<number, z.ZodType | string | OtherForm>>;
   /**
    * The single thing that this route shows or writes: what shows it carries its `ETag`. With `id`, the id of that thing
    * within its tenant, `If-Match` is taken.

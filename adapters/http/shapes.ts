@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { Tenant } from '../../domain/tenants/tenant.ts';
+import { viewOf } from './view-of.ts';
 
 /** What a delete answers. */
 export const DeletedView = z
@@ -13,8 +15,22 @@ export const ProtocolError = z
 
 /** A tenant as far as things of its own name it. */
 export const TenantReference = z
-  .object({ id: z.string(), name: z.string() })
-  .meta({ id: 'TenantName', description: 'The tenant that this belongs to' });
+  .object({
+    id: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    status: z.enum(['active', 'suspended']),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: 'TenantReference', description: 'The tenant that this belongs to' });
+
+export function toTenantReference(tenant: ReferredTenant) {
+  return viewOf(TenantReference, tenant);
+}
+
+export type ReferredTenant = Pick<Tenant, 'name' | 'description' | 'status' | 'createdAt'> & {
+  readonly id: string;
+};
 
 /** The first segment of the paths that wallets call. */
 export const TenantPath = z.object({

@@ -24,6 +24,7 @@ export type TenantQuery = (statement: Statement, ...parameters: Parameter[]) => 
 export type ListingStatements = {
   readonly sessionVersions: Statement;
   readonly statusListVersions: Statement;
+  readonly statusesAt: Statement;
   readonly issuing: Statement;
 };
 
@@ -114,6 +115,10 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
     async statusListVersions(ids) {
       return (await query(listing.statusListVersions, ids)).map(readStatusListVersion);
     },
+    async statusesAt(listId, indices) {
+      const rows = await query(listing.statusesAt, listId, indices);
+      return rows.map((row) => Number(row['status']));
+    },
     async statusEntries(listId, afterVersion) {
       const rows = await query(statements.STATUS_ENTRIES, listId, afterVersion);
       return rows.map((row) => ({ index: Number(row['idx']), status: Number(row['status']) }));
@@ -162,13 +167,15 @@ function readEvent(row: Row) {
 
 const LISTED = {
   sessions: 'select id, version from sessions where tenant_id = $1 and id',
+  statuses: 'select status from status_entries where tenant_id = $1 and list_id = $2 and idx',
   statusLists: `select id, version, key_chain_id from status_lists
    where tenant_id = $1 and exists (select 1 from tenants where id = $1) and id`,
 };
 
-function listingBy(elements: string, used: string): ListingStatements {
+function listingBy(elements: string, indices: string, used: string): ListingStatements {
   return {
     issuing: statements.issuingStatement(used),
+    statusesAt: { name: 'statuses_at', text: `${LISTED.statuses} ${indices}` },
     sessionVersions: { name: 'session_versions', text: `${LISTED.sessions} ${elements}` },
     statusListVersions: { name: 'status_list_versions', text: `${LISTED.statusLists} ${elements}` },
   };
@@ -176,9 +183,11 @@ function listingBy(elements: string, used: string): ListingStatements {
 
 export const POSTGRES_LISTING = listingBy(
   '= any($2::text[])',
+  '= any($3::int[])',
   'unnest($3::text[], $4::text[]) with ordinality as v(kind, hash, place)',
 );
 export const SQLITE_LISTING = listingBy(
   'in (select value from json_each($2))',
+  'in (select value from json_each($3))',
   `(select k.value as kind, h.value as hash, k.key as place from json_each($3) k join json_each($4) h on h.key = k.key) v`,
 );

@@ -126,6 +126,16 @@ export function listSessionsQuery(query: SessionQuery): {
     conditions.push(`created_at >= ${bind(query.since.getTime())}`);
     shape += '_since';
   }
+  if (query.named !== undefined) {
+    const { id, publicIds, codeHash, referenceHash } = query.named;
+    // Each by an index of its own, whatever else stands in the table.
+    conditions.push(`id in (
+      select id from sessions where tenant_id = $1 and id = ${bind(id)}
+      union select id from sessions where tenant_id = $1 and public_id in (${publicIds.map(bind).join(', ')})
+      union select session_id from grants where tenant_id = $1 and code_hash = ${bind(codeHash)}
+      union select session_id from session_subjects where tenant_id = $1 and subject_hash = ${bind(referenceHash)})`);
+    shape += '_named';
+  }
   if (query.after !== undefined) {
     const place = `(${bind(query.after.createdAt.getTime())}, ${bind(query.after.id)})`;
     conditions.push(`(created_at, id) ${query.ascending ? '>' : '<'} ${place}`);

@@ -62,7 +62,7 @@ export class RemoteWebhooks extends Webhooks {
     if (answer.body.length === 0) return { status, body: undefined };
     // RFC 8259 section 8.1: a byte order mark may be ignored.
     const parsed = parseJson((decodeUtf8(answer.body) ?? '').replace(/^\uFEFF/, ''));
-    if (parsed === undefined)
+    if (parsed === undefined && options.isAnswerOptional !== true)
       throw new WebhookError('not_json', `${place} answered with something that is no JSON.`);
     return { status, body: parsed };
   }

@@ -23,7 +23,7 @@ import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
-import { newSession, sessionSeconds } from '../sessions/new-session.ts';
+import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
@@ -87,7 +87,10 @@ export class CreateOffer extends needs({
       request: issuanceRequest(request, offer, uri),
     });
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    await known.commit({ opens: { session, ...defined({ grant }) } });
+    await known.commit({
+      opens: { session, ...defined({ grant }) },
+      ...referredTo(session, request.reference),
+    });
     return {
       uri,
       session: session.id,

@@ -118,7 +118,7 @@ export class DecideDeferred extends needs({
     }
     const session = (await store.read(caller.tenantId).session(transaction.sessionId))?.session;
     if (session !== undefined) {
-      const failure = { code: 'deferred_failed', message: errorMessage };
+      const failure = { code: 'deferred_failed', message: errorMessage } as const;
       await sessionNotes.note(session, (outcome) => ({ ...outcome, failure }), 'fail');
     }
     return this.get(caller, id);

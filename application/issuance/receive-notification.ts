@@ -62,7 +62,9 @@ export class ReceiveNotification extends needs({
     webhook: WebhookConfigValue | undefined,
   ): Promise<void> {
     const { sessionNotes } = this.ports;
-    const intent = intend(this.ports, 'notification');
+    const { id, event, credentialConfigurationId, eventDescription } = notification;
+    const told = { notification: { id, event, credentialConfigurationId, ...defined({ eventDescription }) } };
+    const intent = intend(this.ports, 'notification', told);
     const noted = await sessionNotes.note(session, (outcome) => {
       const notifications = noteNotification(outcome?.notifications ?? [], notification);
       if (notifications === undefined) return undefined;
@@ -70,9 +72,7 @@ export class ReceiveNotification extends needs({
       return webhook === undefined ? next : withDelivery(next, intent);
     });
     if (noted === undefined || webhook === undefined) return;
-    const { id, event, credentialConfigurationId, eventDescription } = notification;
-    const told = { id, event, credentialConfigurationId, ...defined({ eventDescription }) };
-    const body = { session: session.id, notification: told };
+    const body = { session: session.id, ...told };
     // The wallet did its part, so it hears nothing of a backend that fails.
     const about = { configured, session: session.id };
     const { delivery } = await deliver(this.ports, webhook, intent, body, about);

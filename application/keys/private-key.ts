@@ -72,6 +72,9 @@ function fromJwk({ kty, crv, x, y, d, use, alg }: JsonObject): KeyObject {
   const names = publicJwk.crv === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [algorithmOf(publicJwk)];
   if (alg !== undefined && !names.includes(alg as SigningAlgorithm))
     throw refused('"alg" is not that of the key.');
+  // RFC 7518 section 6.2.2.1, RFC 8037 section 2: as long as a coordinate. The parser takes longer ones and makes no key of them.
+  if (typeof d !== 'string' || d.length > publicJwk.x.length)
+    throw refused(`${WANTED} as JWK; this one is broken.`);
   const jwk = { ...publicJwk, d } as JsonWebKey;
   const key = parse(
     () => createPrivateKey({ key: jwk, format: 'jwk' }),

@@ -62,7 +62,7 @@ export class InteractionBackends extends needs({
     const intended = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
     const noted = await sessionNotes.note(session, intended);
     if (noted === undefined) return false;
-    const about = { configured, session: session.id };
+    const about = { configured, session: session.id, needsAnswer: true };
     const { delivery } = await resultDelivery.call(webhook, intent, about, credentials);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
     return delivery.result === 'delivered';
@@ -77,7 +77,12 @@ export class InteractionBackends extends needs({
   ): Promise<boolean> {
     const { webhooks, random, log } = this.ports;
     const secret = await configured.webhookSecret();
-    const options = { deliveryId: random.token(), tenantId: session.tenantId, secret };
+    const options = {
+      deliveryId: random.token(),
+      tenantId: session.tenantId,
+      secret,
+      isAnswerOptional: true,
+    };
     try {
       const body = { session: session.id, auth_session: pageHandle };
       await webhooks.post({ url: callbackUrl }, body, options);

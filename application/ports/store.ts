@@ -4,6 +4,7 @@ import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
+import type { SessionNames } from '../../domain/sessions/session-search.ts';
 import type { Profile } from '../../domain/shared/finding.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
@@ -71,6 +72,8 @@ export type SessionQuery = {
   readonly kinds: readonly SessionKind[];
   readonly status?: SessionStatus;
   readonly since?: Date;
+  /** One of these names is the session's. */
+  readonly named?: SessionNames;
   readonly ascending: boolean;
   readonly limit: number;
   /** The last session of the page before. */
@@ -129,6 +132,8 @@ export type TenantReads = {
   ): Promise<{ id: string; version: number; keyChainId: string | null }[]>;
   /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
   statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
+  /** Of entries of a list that ever had another status than valid; in no order. */
+  statusesAt(listId: string, indices: readonly number[]): Promise<number[]>;
   /** A trust list as it is published; also of a tenant that is suspended. */
   trustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
 };

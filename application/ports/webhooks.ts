@@ -26,6 +26,8 @@ export type PostOptions = {
   readonly tenantId: TenantId;
   /** The same for each attempt of one delivery, so the backend can recognize it. */
   readonly deliveryId: string;
+  /** Nothing rests on the answer: any success will do, and what is no JSON is passed over. */
+  readonly isAnswerOptional?: boolean;
   /** Of the tenant; says what the call is signed with. */
   readonly secret: WebhookSecret;
 };
@@ -37,7 +39,8 @@ export abstract class Webhooks {
 
   /**
    * One attempt: JSON out, JSON or nothing back, within ten seconds and 256 KiB.
-   * @returns the successful status and what was answered; `undefined` for an empty body.
+   * @returns the successful status and what was answered; `undefined` for an empty body, and for what is no JSON where
+   *   the answer is optional.
    * @throws WebhookError for everything else.
    */
   abstract post(

@@ -1,4 +1,6 @@
+import type { Change } from '../../domain/changes/change.ts';
 import type { Session } from '../../domain/sessions/session.ts';
+import { referenceHash } from '../../domain/sessions/session-search.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
@@ -24,6 +26,14 @@ export function newSession(random: Random, opening: Opening): Session {
     claimedAt: null,
     ...opening,
   };
+}
+
+/** Lets a session that is opened be found by what its caller calls it. */
+export function referredTo(
+  { id }: Pick<Session, 'id'>,
+  reference: string | undefined,
+): Pick<Change, 'subject'> {
+  return reference === undefined ? {} : { subject: { hash: referenceHash(reference), sessionId: id } };
 }
 
 /** Seconds that a session of the tenant lives. */

@@ -9,6 +9,7 @@ import {
   statusAt,
 } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
+import { MAX_SEARCH, namesIn } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
@@ -38,6 +39,14 @@ export const SessionListQuery = z.object({
     .transform((text) => new Date(text))
     .optional()
     .describe('Only sessions created at this time or later'),
+  q: z
+    .string()
+    .min(1)
+    .max(MAX_SEARCH)
+    .optional()
+    .describe(
+      'Only sessions of this name, exactly: the id, your `reference`, the link or an address in it, a code, the nonce of a request',
+    ),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
   cursor: z.string().max(500).optional().describe('From the `next` link of the page before'),
   sort: z.enum(['asc', 'desc']).default('desc').describe('By time of creation'),
@@ -86,7 +95,11 @@ export class ListSessions extends needs({ store: Store, clock: Clock }) {
 function queryOf(caller: TenantCaller, wanted: SessionListQuery): SessionQuery {
   return {
     kinds: visibleKinds(caller),
-    ...defined({ status: wanted.status, since: wanted.since }),
+    ...defined({
+      status: wanted.status,
+      since: wanted.since,
+      named: wanted.q === undefined ? undefined : namesIn(wanted.q),
+    }),
     ascending: wanted.sort === 'asc',
     limit: BATCH,
   };

@@ -16,13 +16,16 @@ import { StatusAllocator } from './status-allocator.ts';
 export const Revocation = z
   .object({
     sessionId: z.string().min(1).max(128),
-    status: z.literal([0, 1, 2], '0 valid, 1 revoked or 2 suspended'),
+    status: z
+      .literal([0, 1, 2], '0 valid, 1 revoked or 2 suspended')
+      .describe('0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended change freely'),
     credentialConfigurationId: z.string().min(1).max(128).optional(),
   })
   .meta({ id: 'Revocation' });
 export type Revocation = z.infer<typeof Revocation>;
 
 const VALID = 0;
+const REVOKED = 1;
 /** Issuances of one session that may come in between. */
 const ATTEMPTS = 10;
 
@@ -30,7 +33,7 @@ const ATTEMPTS = 10;
 export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllocator }) {
   /**
    * @returns how many credentials have the new status.
-   * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status,
+   * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status or what was revoked,
    *   `invalid_input` when a list cannot express the status.
    */
   async execute(caller: RememberedCaller, revocation: Revocation): Promise<number> {
@@ -61,6 +64,7 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
     if (changes.length === 0) {
       throw new Failure('conflict', 'this session issued no credential that has a status');
     }
+    await assertChangeable(known, changes, revocation.status);
     // A wallet whose credential was revoked must not fetch a new one with the access token that it still holds.
     const bar: SessionChange = {
       id: sessionId,
@@ -70,7 +74,7 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
     };
     const told = describeRevocation({ sessionId, credentialConfigurationId: wanted }, changes);
     const change = { session: bar, statuses: changes, audit: { by: caller, change: told } };
-    await known.commit(change, { session: issuing });
+    await known.commit(change, { session: issuing, statuses: stays });
     return changes.length;
   }
 
@@ -112,6 +116,22 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
   }
 }
 
+/**
+ * What is revoked stays so; the store holds who revokes at the same moment against it, too.
+ * @throws Failure `conflict`.
+ */
+async function assertChangeable(
+  known: Known,
+  changes: readonly StatusChange[],
+  status: number,
+): Promise<void> {
+  if (status === REVOKED) return;
+  for (const listId of new Set(changes.map((change) => change.listId))) {
+    const indices = changes.filter((change) => change.listId === listId).map(({ index }) => index);
+    if ((await known.reads.statusesAt(listId, indices)).includes(REVOKED)) throw stays();
+  }
+}
+
 /** The bits of the configurations concerned: of one, or of all that the session offers. */
 function maskOf(configurationIds: readonly string[], wanted: string | undefined): number {
   if (wanted === undefined) return 2 ** configurationIds.length - 1;
@@ -125,6 +145,10 @@ const ISSUING = Symbol('issuing');
 function issuing(): Failure {
   const message = 'the session is issuing credentials at this moment; try again';
   return new Failure('conflict', message, { cause: ISSUING });
+}
+
+function stays(): Failure {
+  return new Failure('conflict', 'a credential that was revoked stays so; issue another one');
 }
 
 function unknown(): Failure {

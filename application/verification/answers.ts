@@ -1,3 +1,4 @@
+import type { SessionFailureCode } from '../../domain/sessions/failure-code.ts';
 import {
   OPEN_STATUSES,
   type Session,
@@ -16,7 +17,7 @@ export function refusedOutcome({ reasons, report }: Verdict): SessionOutcome {
   return { failure: { code: 'presentation_refused', message: reasons.join('; ') }, report };
 }
 
-export function faulty(code: string, message: string): SessionOutcome {
+export function faulty(code: SessionFailureCode, message: string): SessionOutcome {
   return {
     failure: { code, message },
     report: [responseFault('response', message, 'OpenID4VP 1.0 section 8')],

@@ -1,6 +1,7 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { isDcApi, type VerificationRequest } from '../../domain/sessions/session.ts';
+import { publicIdOf } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
@@ -26,7 +27,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
-import { newSession, sessionSeconds } from '../sessions/new-session.ts';
+import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
@@ -52,6 +53,7 @@ type Making = {
   readonly configured: TenantConfiguration;
   readonly configuration: PresentationConfiguration;
   readonly body: PresentationRequestBody;
+  readonly nonce: string;
   readonly publicId: PublicId;
   readonly now: Date;
   readonly expiresAt: Date;
@@ -99,10 +101,11 @@ export class CreatePresentationRequest extends needs({
     const ttl = await sessionSeconds(configured, settings);
     const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
-    const publicId = random.token() as PublicId;
+    const nonce = random.token();
+    const publicId = publicIdOf(nonce);
     const address = configured.issuer;
     const isManager = caller.roles.includes('presentation:manage');
-    const making = { configured, configuration, body, publicId, now, expiresAt, address, isManager };
+    const making = { configured, configuration, body, nonce, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
     const session = newSession(random, {
       tenantId,
@@ -114,7 +117,7 @@ export class CreatePresentationRequest extends needs({
       useDcApi: isDcApi(made.request),
       request: made.request,
     });
-    await known.commit({ opens: { session } });
+    await known.commit({ opens: { session }, ...referredTo(session, body.reference) });
     return offerOf(session.id, configuration, made);
   }
 
@@ -169,13 +172,13 @@ export class CreatePresentationRequest extends needs({
     responseMode: Mode,
     signer: Signer | undefined,
   ) {
-    const { configuration, body } = making;
+    const { configuration, body, nonce } = making;
     const common = {
       kind: 'verification',
       offerRequest: describeRequest(body),
       requestUrl,
       responseMode,
-      ...requestParts(this.ports, configuration, body.transaction_data),
+      ...requestParts(this.ports, configuration, body.transaction_data, nonce),
       ...defined({ webhook: body.webhook ?? configuration.webhook ?? undefined }),
     } as const;
     const { encryption, ...asked } = common;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SessionReference } from '../../domain/sessions/session-search.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import {
@@ -24,6 +25,7 @@ export const PresentationRequestBody = z
       .max(20)
       .optional()
       .describe('instead of the configured'),
+    reference: SessionReference.optional(),
     origin: z
       .string()
       .min(1)

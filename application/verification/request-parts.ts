@@ -16,12 +16,13 @@ export function requestParts(
   { random, encryption }: { readonly random: Random; readonly encryption: Encryption },
   configuration: PresentationConfiguration,
   transactionData = configuration.transaction_data,
+  nonce = random.token(),
 ) {
   // HAIP 1.0 section 5: a fresh key for each request
   const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;
   const entries = (transactionData ?? []) as unknown as JsonObject[];
   return {
-    nonce: random.token(),
+    nonce,
     dcqlQuery: configuration.dcql_query as unknown as JsonObject,
     ...(keyPair !== undefined && {
       encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d },

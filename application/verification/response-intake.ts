@@ -1,3 +1,4 @@
+import type { SessionFailure, SessionFailureCode } from '../../domain/sessions/failure-code.ts';
 import type { Session, VerificationRequest, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { answered, claimed } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -5,12 +6,7 @@ import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { Json } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { bindingOf } from '../../domain/verification/binding.ts';
-import {
-  type Envelope,
-  isUndecrypted,
-  type OpenedForm,
-  type WalletError,
-} from '../../domain/verification/envelope.ts';
+import { type Envelope, isUndecrypted, type OpenedForm } from '../../domain/verification/envelope.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import { attempt } from '../attempt.ts';
 import { type Known, WORLD } from '../known.ts';
@@ -97,7 +93,7 @@ export class ResponseIntake extends needs({
   #outcomeOf({ session, request }: Answerable, verdict: Verdict | Refusal) {
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
     if (verdict instanceof Refusal)
-      return { event: 'fail', reply: undefined, outcome: faulty(verdict.reason, verdict.message) } as const;
+      return { event: 'fail', reply: undefined, outcome: faulty('malformed', verdict.message) } as const;
     if (!verdict.good) return { event: 'fail', reply: undefined, outcome: refusedOutcome(verdict) } as const;
     const { credentials, report } = verdict;
     return {
@@ -118,7 +114,7 @@ export class ResponseIntake extends needs({
       if (envelope.kind === 'wallet_error') return await this.#noteWalletError(found, envelope.error);
       const verdict = await this.#judge(known, found, envelope.vpToken);
       // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
-      if (verdict instanceof Refusal) return await this.#refuse(session, verdict.reason, verdict.message);
+      if (verdict instanceof Refusal) return await this.#refuse(session, 'malformed', verdict.message);
       const { webhook } = found.request;
       if (webhook === undefined) throw new Error('a presentation without a backend is not claimed');
       return await (verdict.good
@@ -133,7 +129,7 @@ export class ResponseIntake extends needs({
   /** The caller hears of the first fault; that the session now waits for its expiry is for the operator. */
   async #failFor(session: Session): Promise<void> {
     const { sessionOutcomes, log } = this.ports;
-    const failure = { code: 'internal_error', message: 'the response could not be processed' };
+    const failure = { code: 'internal_error', message: 'the response could not be processed' } as const;
     try {
       await sessionOutcomes.record(session, 'fail', { failure });
     } catch (second) {
@@ -186,7 +182,7 @@ export class ResponseIntake extends needs({
     const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, about, credentials);
     const delivered = { ...verified, deliveries: [delivery] };
     if (delivery.result !== 'delivered') {
-      const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' };
+      const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' } as const;
       await sessionOutcomes.record(noted, 'fail', { ...delivered, failure });
       // Not a 5xx: a wallet would send again what nobody can take any more.
       throw refusedResponse();
@@ -205,7 +201,7 @@ export class ResponseIntake extends needs({
   ): Promise<never> {
     const { resultDelivery, sessionOutcomes } = this.ports;
     const outcome = refusedOutcome(verdict);
-    const intent = resultDelivery.intend();
+    const intent = resultDelivery.intend(verdict.credentials);
     const failed = await sessionOutcomes.record(session, 'fail', { ...outcome, deliveries: [intent] });
     if (failed !== undefined) {
       const about = { configured, session: session.id };
@@ -215,13 +211,13 @@ export class ResponseIntake extends needs({
     throw refusedResponse();
   }
 
-  async #refuse(session: Session, code: string, detail: string): Promise<never> {
+  async #refuse(session: Session, code: SessionFailureCode, detail: string): Promise<never> {
     await this.ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
     throw refusedResponse();
   }
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */
-  async #noteWalletError({ session, request }: Answerable, error: WalletError): Promise<ResponseReply> {
+  async #noteWalletError({ session, request }: Answerable, error: SessionFailure): Promise<ResponseReply> {
     const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, { failure: error });
     if ((await this.ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
     return reply;

@@ -9,8 +9,7 @@ import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { deliver, intend } from '../webhooks/deliveries.ts';
+import { type About, deliver, intend } from '../webhooks/deliveries.ts';
 
 export type Delivered = {
   readonly delivery: Delivery;
@@ -20,16 +19,16 @@ export type Delivered = {
 
 /** Hands the result of a presentation to the customer's backend: one attempt. */
 export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, random: Random, log: Log }) {
-  /** What is stored before the call is made. */
-  intend(): Delivery {
-    return intend(this.ports, 'presentation');
+  /** What is stored before the call is made. @param refused entries without values, which nothing else keeps. */
+  intend(refused?: readonly CredentialResult[]): Delivery {
+    return intend(this.ports, 'presentation', refused && { credentials: refused });
   }
 
   /** Never throws for what the backend does: the delivery then says `failed` and why. */
   async call(
     webhook: WebhookConfigValue,
     intent: Delivery,
-    about: { readonly configured: TenantConfiguration; readonly session: SessionId },
+    about: About,
     credentials: readonly CredentialResult[],
   ): Promise<Delivered> {
     const { session } = about;

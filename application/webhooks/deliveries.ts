@@ -24,30 +24,45 @@ export function withDelivery(
   };
 }
 
-/** The intent to call a webhook, which is stored before the call is made. */
+/**
+ * The intent to call a webhook, which is stored before the call is made.
+ * @param told kept for another attempt, until it was delivered; absent where the session has it anyway.
+ */
 export function intend(
   { random, clock }: { readonly random: Random; readonly clock: Clock },
   webhook: Delivery['webhook'],
+  told?: JsonObject,
 ): Delivery {
-  return { id: random.token(), webhook, at: clock.now().toISOString(), result: 'pending' };
+  const at = clock.now().toISOString();
+  return { id: random.token(), webhook, at, result: 'pending', ...defined({ told }) };
 }
+
+/** What a delivery is about. */
+export type About = {
+  readonly configured: TenantConfiguration;
+  readonly session: SessionId;
+  readonly needsAnswer?: boolean;
+};
 
 /**
  * One attempt. Never throws for what the backend does: the delivery then says `failed` and why.
- * @param configured of the tenant whose backend it is. @param session for the log.
+ * @param about whose backend it is, and for which session; `needsAnswer` where a success that is no JSON does not count.
  */
 export async function deliver(
   { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
   webhook: WebhookConfigValue,
   intent: Delivery,
   body: JsonObject,
-  { configured, session }: { readonly configured: TenantConfiguration; readonly session: SessionId },
+  about: About,
 ): Promise<{ readonly delivery: Delivery; readonly answer?: Json }> {
+  const { configured, session, needsAnswer } = about;
   const { tenantId } = configured;
   const secret = await configured.webhookSecret();
   try {
-    const { body: answer } = await webhooks.post(webhook, body, { deliveryId: intent.id, tenantId, secret });
-    return { delivery: { ...intent, result: 'delivered' }, ...defined({ answer }) };
+    const options = { deliveryId: intent.id, tenantId, secret, isAnswerOptional: needsAnswer !== true };
+    const { body: answer } = await webhooks.post(webhook, body, options);
+    const { told: _told, ...made } = intent;
+    return { delivery: { ...made, result: 'delivered' }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     log.warn(`${intent.webhook} webhook failed`, {

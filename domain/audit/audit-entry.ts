@@ -40,6 +40,9 @@ export const AUDIT_ACTIONS = [
   'revoked',
   'suspended',
   'restored',
+  /** A session, and a delivery to its webhook. */
+  'cancelled',
+  'retried',
   /** A deferred transaction. */
   'completed',
   'failed',

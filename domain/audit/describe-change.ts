@@ -74,6 +74,15 @@ export function describeSessionRemoval(sessionId: string): AuditChange {
   return { action: 'removed', kind: 'session', target: sessionId, changes: [] };
 }
 
+export function describeCancellation(sessionId: string): AuditChange {
+  return { action: 'cancelled', kind: 'session', target: sessionId, changes: [] };
+}
+
+export function describeRedelivery(sessionId: string, deliveryId: string): AuditChange {
+  const changes = [{ member: 'delivery', after: deliveryId }];
+  return { action: 'retried', kind: 'session', target: sessionId, changes };
+}
+
 export function describeDeferred(id: string, action: 'completed' | 'failed'): AuditChange {
   return { action, kind: 'deferred-transaction', target: id, changes: [] };
 }

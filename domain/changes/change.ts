@@ -33,8 +33,12 @@ export type Change = {
     readonly deferred?: DeferredTransaction;
   };
   readonly issued?: IssuedBatch;
+  /** Of entries that were not revoked, unless they are revoked again. */
   readonly statuses?: readonly StatusChange[];
-  /** A user of a foreign authorization server has this session. The hash says nothing of the user. */
+  /**
+   * The session is found by this: the user of a foreign authorization server who has it, or the reference of whoever
+   * opened it. The hash says nothing of the user.
+   */
   readonly subject?: { readonly hash: string; readonly sessionId: SessionId };
   readonly removes?: SessionId;
   /** Stands in the tenant's audit log. */
@@ -50,6 +54,7 @@ export type Part =
   | 'session'
   | 'authorization'
   | 'deferred'
+  | 'statuses'
   | 'removes';
 
 export type Committed =

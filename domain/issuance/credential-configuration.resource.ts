@@ -9,6 +9,7 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
   revision: 'credentials',
   isDocument: true,
   shown: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
+  changing: ['keyChain', 'cert'],
   edited: (configuration: CredentialConfiguration) => configuration,
   findings: credentialFindings,
   secrets: {

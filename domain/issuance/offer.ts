@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
+import { SessionReference } from '../sessions/session-search.ts';
 import { listUpTo, Reference, wholeNumber } from '../shared/bounds.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -69,6 +70,7 @@ export const OfferRequest = z
     notifyWebhook: WebhookConfig.optional().describe(
       'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
     ),
+    reference: SessionReference.optional(),
     expiresIn: wholeNumber(30, 31_536_000)
       .optional()
       .describe('seconds until the offer ends; never longer than a session of the tenant lives'),

@@ -181,7 +181,7 @@ const ShownUsage = written({
   usage: Usage,
   tenantId: z.string().optional(),
   certId: z.string().optional(),
-  cert: written({ id: z.string() }).optional(),
+  cert: z.looseObject({ id: z.string() }).optional(),
 });
 
 export const CertificateUpdate = z

@@ -2,6 +2,7 @@ import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import type { WebhookConfig } from '../webhooks/webhook.ts';
+import type { SessionFailure } from './failure-code.ts';
 
 export const SESSION_STATUSES = ['active', 'fetched', 'completed', 'expired', 'failed'] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
@@ -129,12 +130,14 @@ export type Delivery = {
   readonly at: string;
   readonly result: 'pending' | 'delivered' | 'failed';
   readonly detail?: string;
+  /** What it tells, where the session has it nowhere else; never shown. */
+  readonly told?: JsonObject;
 };
 
 export type SessionOutcome = {
   /** Who an external authorization server says the user is. */
   readonly external?: { readonly issuer: string; readonly subject: string };
-  readonly failure?: { readonly code: string; readonly message: string };
+  readonly failure?: SessionFailure;
   readonly deliveries?: readonly Delivery[];
   readonly notifications?: readonly JsonObject[];
   /** Verified credentials: per DCQL id the claims that were asked for. */

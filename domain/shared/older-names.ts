@@ -53,6 +53,11 @@ function rename(value: unknown, names: readonly Names[], path: string, errors: F
   return renamed;
 }
 
+/** @returns the older name that a member may have as well. */
+export function olderNameOf(name: string): string | undefined {
+  return NAMES.find(({ keyChain }) => keyChain === name)?.certificate;
+}
+
 /** Whether a member is known by an older name of its own. */
 export function isOlderName(name: string, known: readonly string[]): boolean {
   return NAMES.some(({ certificate, keyChain }) => certificate === name && known.includes(keyChain));

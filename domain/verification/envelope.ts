@@ -1,3 +1,4 @@
+import { type SessionFailure, type SessionFailureCode, walletFailure } from '../sessions/failure-code.ts';
 import type { DcApiVerification, PostedVerification } from '../sessions/session.ts';
 import { Failure } from '../shared/failure.ts';
 import {
@@ -17,16 +18,14 @@ export type ResponseForm = {
   readonly error_description?: string | undefined;
 };
 
-export type WalletError = { readonly code: string; readonly message: string };
-
 /**
  * What a wallet's post amounts to. `refused` ends the session; what may not end it (nothing to answer, a `state`
  * that is not ours) never becomes a value of this type.
  */
 export type Envelope =
   | { readonly kind: 'presentations'; readonly vpToken: Json }
-  | { readonly kind: 'wallet_error'; readonly error: WalletError }
-  | { readonly kind: 'refused'; readonly code: string; readonly detail: string };
+  | { readonly kind: 'wallet_error'; readonly error: SessionFailure }
+  | { readonly kind: 'refused'; readonly code: SessionFailureCode; readonly detail: string };
 
 const UNDECRYPTED = 'decryption_failed';
 
@@ -122,7 +121,7 @@ function openPayload({ vp_token, error, error_description }: Payload): Envelope 
     : { kind: 'presentations', vpToken: vp_token };
 }
 
-function refused(code: string, detail: string): Envelope & { kind: 'refused' } {
+function refused(code: SessionFailureCode, detail: string): Envelope & { kind: 'refused' } {
   return { kind: 'refused', code, detail };
 }
 
@@ -140,10 +139,13 @@ const MARKUP: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>
 
 /** The wallet's words are a stranger's: cut, without control characters and without markup. */
 function walletError(error: Json | undefined, description: Json | undefined): Envelope {
-  const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : 'wallet_error';
+  const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : undefined;
   const text = typeof description === 'string' ? description.slice(0, MAX_DESCRIPTION) : '';
   const message = text
     .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ')
     .replaceAll(/[&<>"]/g, (character) => MARKUP[character] ?? '');
-  return { kind: 'wallet_error', error: { code, message: message === '' ? 'the wallet refused' : message } };
+  return {
+    kind: 'wallet_error',
+    error: walletFailure(code, message === '' ? 'the wallet refused' : message),
+  };
 }

@@ -147,6 +147,21 @@ describe('RemoteWebhooks', () => {
     });
   }
 
+  it('takes any success where nothing rests on the answer, and reads it where it is JSON', async () => {
+    const optional = { ...delivery, isAnswerOptional: true };
+    for (const text of ['OK', '', '{"a":1,"a":2}', '<html>', Buffer.from([0x22, 0xff, 0x22])]) {
+      respond = (response) => response.writeHead(202).end(text);
+      const answer = await webhooks.post({ url: base }, {}, optional);
+      expect(answer).to.deep.equal({ status: 202, body: undefined });
+    }
+    respond = (response) => response.end('{"redirectUri":"https://shop.example"}');
+    expect((await webhooks.post({ url: base }, {}, optional)).body).to.deep.equal({
+      redirectUri: 'https://shop.example',
+    });
+    respond = (response) => response.writeHead(500).end('OK');
+    expect(await errorOf(webhooks.post({ url: base }, {}, optional))).to.include({ reason: 'bad_status' });
+  });
+
   it('fails on an answer of more than 256 KiB', async () => {
     respond = (response) => response.end(JSON.stringify('x'.repeat(256 * 1024)));
     expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'too_large' });

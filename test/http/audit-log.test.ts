@@ -58,6 +58,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'PATCH /trust-list/:id': ['changed trust-list'],
   'DELETE /trust-list/:id': ['removed trust-list'],
   'DELETE /session/:id': ['removed session'],
+  'POST /session/:id/cancel': ['cancelled session'],
+  'POST /session/:id/deliveries/:deliveryId/retry': ['retried session'],
   'POST /session/revoke': ['revoked session'],
   'DELETE /cache': ['cleared cache'],
   'DELETE /cache/trust-list': ['cleared cache'],

@@ -31,13 +31,14 @@ describe('clients through HTTP', () => {
   it('are created, read, listed, changed and deleted', async () => {
     const made = await create('shop', { secret: SECRET, description: 'The shop' });
     expect(made.status, made.text).to.equal(201);
-    const { createdAt, updatedAt, ...fields } = made.body;
+    const { createdAt, updatedAt, tenant, ...fields } = made.body;
+    expect(tenant).to.include({ id: 'acme', name: 'Tenant acme', description: null, status: 'active' });
+    expect(Object.keys(tenant)).to.have.length(5);
     expect(fields).to.deep.equal({
       clientId: 'shop',
       roles: ['issuance:offer'],
       description: 'The shop',
       tenantId: 'acme',
-      tenant: { id: 'acme', name: 'Tenant acme' },
       allowedPresentationConfigs: null,
       allowedIssuanceConfigs: null,
     });

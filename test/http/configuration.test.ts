@@ -137,7 +137,7 @@ describe('configurations through HTTP', () => {
       const written = await call('POST', '/issuer/credentials', CARD);
       expect(written.status, written.text).to.equal(201);
       expect(written.body).to.deep.include({ ...CARD, keyBinding: true, statusManagement: false });
-      expect(written.body.tenant).to.deep.equal({ id: 'acme' });
+      expect(written.body.tenant).to.include({ id: 'acme', name: 'Tenant acme', status: 'active' });
       expect((await call('GET', '/issuer/credentials/card')).body).to.deep.equal(read(written));
       expect((await call('GET', '/issuer/credentials')).body).to.deep.equal([read(written)]);
 
@@ -174,6 +174,27 @@ describe('configurations through HTTP', () => {
       expect((await call('POST', '/issuer/credentials', { ...CARD, id: 'good' })).status).to.equal(201);
       expectInvalid(await call('PATCH', '/issuer/credentials/good', bad), path);
       expect((await call('GET', '/issuer/credentials/good')).body).to.deep.include({ ...CARD, id: 'good' });
+    });
+
+    it('show the tenant, and the key chain that signs, whole and without its key', async () => {
+      const made = await call('POST', '/issuer/credentials', {
+        ...CARD,
+        id: 'signed',
+        keyChainId: 'signing',
+      });
+      expect(made.status, made.text).to.equal(201);
+      const { body, text } = await call('GET', '/issuer/credentials/signed');
+      const [chain, cert] = await Promise.all(
+        ['/key-chain/signing', '/certs/signing'].map(async (path) => (await call('GET', path)).body),
+      );
+      expect(body.keyChain).to.deep.equal(chain);
+      expect(body.cert).to.deep.equal(cert);
+      const { usages: _usages, key: _key, ...plain } = cert;
+      expect(cert.usages[0].cert, 'of a usage').to.deep.equal(plain);
+      expect(body.tenant).to.include({ id: 'acme', name: 'Tenant acme', status: 'active' });
+      expect((await call('GET', '/issuer/config')).body.tenant).to.deep.equal(body.tenant);
+      expect(text).to.not.match(/PRIVATE KEY|"d":|sealedKey/);
+      expect((await call('DELETE', '/issuer/credentials/signed')).status).to.equal(200);
     });
 
     it('share a scope while they are of one type', async () => {

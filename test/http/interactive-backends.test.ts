@@ -82,6 +82,13 @@ for (const kind of databases()) {
       expect(status).to.equal('fetched');
     });
 
+    it('ends the authorization when the presentation webhook answers with no JSON', async () => {
+      issuer.backend.on('/presented', (response) => response.writeHead(200).end('OK'));
+      const { wallet, asked, session } = await ask('friend');
+      expectError(await wallet.present(asked, held), 'access_denied');
+      expect((await issuer.session(session)).deliveries[0]).to.include({ result: 'failed' });
+    });
+
     it('tells the presentation webhook of a refusal, without any value', async () => {
       const { wallet, asked, session } = await ask('friend');
       expectError(await wallet.present(asked, held, { nonce: 'of-another-request' }), 'access_denied');

@@ -156,6 +156,12 @@ describe('A key that was made elsewhere', () => {
     ['a key with its certificate', { key: `${pkcs8(bare)}CERTIFICATE` }, 'key', /one key and nothing else/],
     ['a certificate', { key: 'CERTIFICATE' }, 'key', /this is a certificate/],
     ['a JWK without its private half', { key: { ...jwk(bare), d: undefined } }, 'key', /without "d"/],
+    [
+      'a JWK with a private half that is too long',
+      { key: { ...jwk(bare), d: 'x'.repeat(344) } },
+      'key',
+      /broken/,
+    ],
     ['a JWK with a broken private half', { key: { ...jwk(bare), d: 7 } }, 'key', /broken/],
     ['a JWK of another type', { key: { kty: 'oct', k: 'c2VjcmV0' } }, 'key', /"kty"/],
     ['a JWK for encryption', { key: { ...jwk(bare), use: 'enc' } }, 'key', /"use"/],

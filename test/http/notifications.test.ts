@@ -125,6 +125,15 @@ describe('notifications of wallets', () => {
     expect((await seen(issued)).notifications).to.have.length(1);
   });
 
+  it('are delivered with any success, whatever the answer says', async () => {
+    backend.on('/configured', (response) => response.writeHead(201).end('Thank you.'));
+    const issued = await issue('told');
+    expect((await notify(issued)).status).to.equal(204);
+    const { deliveries } = await seen(issued);
+    expect(deliveries.at(-1)).to.include({ webhook: 'notification', result: 'delivered' });
+    backend.on('/configured', { json: {} });
+  });
+
   it('are taken although the backend fails, and the operator sees it', async () => {
     backend.on('/configured', (response) => response.writeHead(500).end());
     const issued = await issue('told');

@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import type { AxiosInstance, AxiosResponse } from 'axios';
 import { expect } from 'chai';
 import { OpenAPIClientAxios } from 'openapi-client-axios';
+import { OPERATIONS } from '../../adapters/http/operation-ids.ts';
 import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/routes.ts';
 import { type Ids, type Populated, populate } from '../support/populated.ts';
@@ -31,6 +32,43 @@ describe('The OpenAPI document', function () {
   it('is a valid one', async () => {
     const verdict = await new Validator().validate(structuredClone(document));
     expect(verdict.valid, JSON.stringify(verdict.errors)).to.equal(true);
+  });
+
+  it('names every operation, by what it does, once', () => {
+    const named = Object.entries<Record<string, { operationId?: string }>>(document.paths).flatMap(
+      ([path, item]) =>
+        Object.entries(item).map(([method, { operationId }]) => ({
+          address: `${method.toUpperCase()} ${path.replaceAll(/\{([^}]+)\}/g, ':$1')}`,
+          operationId,
+        })),
+    );
+    expect(named.filter(({ operationId }) => operationId === undefined)).to.deep.equal([]);
+    const names = named.map(({ operationId }) => operationId);
+    expect(new Set(names).size).to.equal(names.length);
+    expect(named.map(({ address }) => address)).to.have.members(OPERATIONS);
+    for (const name of names) expect(name).to.match(/^[a-z]+(?:[A-Z][a-z]+)*$/);
+    expect(names).to.include.members(['createAccessToken', 'createOffer', 'listSessions', 'getSession']);
+  });
+
+  it('begins with what people need first', () => {
+    const names = document.tags.map(({ name }: { name: string }) => name);
+    expect(names.slice(0, 5)).to.deep.equal(['Authentication', 'Tenants', 'Issuer', 'Verifier', 'Sessions']);
+    const wallets = names.findIndex((name: string) => name.startsWith('Wallet'));
+    expect(names.slice(wallets).every((name: string) => name.startsWith('Wallet'))).to.equal(true);
+    const [first] = Object.keys(document.paths);
+    expect(first).to.equal('/oauth2/token');
+    const { clientCredentials } = document.components.securitySchemes.clientCredentials.flows;
+    expect(clientCredentials.tokenUrl).to.equal(`${service.address}/oauth2/token`);
+  });
+
+  it('has no member that generators would demand, no number of the platform, and one schema for any JSON', () => {
+    const text = JSON.stringify(document);
+    expect(text).to.not.include(String(Number.MAX_SAFE_INTEGER));
+    expect(text).to.not.match(/__schema\d/);
+    expect(document.components.schemas.Json).to.deep.equal({ description: 'Any JSON value' });
+    const { batchSize } = document.components.schemas.IssuanceConfigurationInput.properties;
+    expect(batchSize).to.not.have.property('default');
+    expect(batchSize.description).to.match(/unless stated/i);
   });
 
   it('tells of every operation what it is, what it takes and what can go wrong, with an example', () => {
@@ -81,14 +119,14 @@ describe('The OpenAPI document', function () {
         'presentation:manage',
         'presentation:request',
       ];
-      const { clients } = await call(operator, 'postTenant', null, { id: 'made', name: 'Made', roles });
-      const { access_token } = await call(await clientOf(), 'postOauth2Token', null, {
+      const { clients } = await call(operator, 'createTenant', null, { id: 'made', name: 'Made', roles });
+      const { access_token } = await call(await clientOf(), 'createAccessToken', null, {
         grant_type: 'client_credentials',
         client_id: clients[0].clientId,
         client_secret: clients[0].secret,
       });
       const client = await clientOf(access_token);
-      await call(client, 'postIssuerCredentials', null, {
+      await call(client, 'replaceCredentialConfiguration', null, {
         id: 'badge',
         config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] },
         vct: 'urn:made:badge:1',
@@ -100,16 +138,19 @@ describe('The OpenAPI document', function () {
         flow: 'pre_authorized_code',
         credentialConfigurationIds: ['badge'],
       };
-      const { session } = await call(client, 'postIssuerOffer', null, offer);
+      const { session } = await call(client, 'createOffer', null, offer);
       const credentials = [{ id: 'badge', format: 'dc+sd-jwt', meta: { vct_values: ['urn:made:badge:1'] } }];
-      await call(client, 'postVerifierConfig', null, { id: 'who', dcql_query: { credentials } });
-      await call(client, 'postVerifierOffer', null, { response_type: 'uri', requestId: 'who' });
-      expect((await call(client, 'getSessionById', { id: session })).status).to.equal('active');
-      expect(await call(client, 'getSession', { limit: 1 })).to.have.length(1);
-      await call(client, 'patchVerifierConfigById', { id: 'who' }, { lifeTime: 600 });
-      expect((await call(client, 'getVerifierConfigById', { id: 'who' })).lifeTime).to.equal(600);
-      await call(client, 'deleteSessionById', { id: session });
-      await call(client, 'deleteVerifierConfigById', { id: 'who' });
+      await call(client, 'replacePresentationConfiguration', null, {
+        id: 'who',
+        dcql_query: { credentials },
+      });
+      await call(client, 'createPresentationRequest', null, { response_type: 'uri', requestId: 'who' });
+      expect((await call(client, 'getSession', { id: session })).status).to.equal('active');
+      expect(await call(client, 'listSessions', { limit: 1 })).to.have.length(1);
+      await call(client, 'updatePresentationConfiguration', { id: 'who' }, { lifeTime: 600 });
+      expect((await call(client, 'getPresentationConfiguration', { id: 'who' })).lifeTime).to.equal(600);
+      await call(client, 'deleteSession', { id: session });
+      await call(client, 'deletePresentationConfiguration', { id: 'who' });
     });
   });
 

@@ -44,7 +44,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/(issuer|status-lists|status-list-config)\b/, ['issuance:manage']],
   [/^GET \/verifier\/config/, ['presentation:manage', 'presentation:request']],
   [/ \/verifier\/config/, ['presentation:manage']],
-  [/ \/verifier\/offer$/, ['presentation:request']],
+  [/ \/verifier\/offer$/, ['presentation:request', 'presentation:manage']],
   [/ \/session\/revoke$/, ['issuance:manage', 'issuance:offer']],
   [/ \/session\b/, [...MANAGERS, 'issuance:offer', 'presentation:request']],
   [/ \/registrar\b/, ['registrar:manage']],

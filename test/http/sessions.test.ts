@@ -100,6 +100,27 @@ describe('sessions through HTTP', () => {
   });
 
   describe('one by one', () => {
+    it('show the whole request that made them, without keys of webhooks', async () => {
+      const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: 'hush' } };
+      const notifyWebhook = { url: `${shop.backend.url}/told`, auth };
+      const credentialClaims = { card: { type: 'inline', claims: { name: 'Ada' } } };
+      const json = {
+        response_type: 'uri',
+        flow: 'pre_authorized_code',
+        credentialConfigurationIds: ['card'],
+        credentialClaims,
+        notifyWebhook,
+      };
+      const { session } = (await asAcme('POST', '/issuer/offer', json)).body;
+      const { body, text } = await asAcme('GET', `/session/${session}`);
+      const masked = { ...auth, config: { ...auth.config, value: '***' } };
+      expect(body.credentialPayload).to.deep.equal({
+        ...json,
+        notifyWebhook: { ...notifyWebhook, auth: masked },
+      });
+      expect(text).to.not.include('hush');
+    });
+
     it('show what the contract names', async () => {
       const { session, uri } = await offer();
       const { body } = await asAcme('GET', `/session/${session}`);
@@ -111,7 +132,13 @@ describe('sessions through HTTP', () => {
         notifications: [],
         offerUrl: uri,
       });
-      expect(body.tenant).to.deep.equal({ id: 'acme', name: 'Tenant acme' });
+      expect(Object.keys(body.tenant)).to.deep.equal(['id', 'name', 'description', 'status', 'createdAt']);
+      expect(body.tenant).to.include({
+        id: 'acme',
+        name: 'Tenant acme',
+        description: null,
+        status: 'active',
+      });
       for (const name of ['createdAt', 'updatedAt', 'expiresAt'])
         expect(new Date(body[name]).toISOString()).to.equal(body[name]);
       const asked = await shop.ask();

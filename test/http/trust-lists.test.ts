@@ -90,11 +90,11 @@ describe('trust lists through HTTP', () => {
         id: 'both',
         description: 'All',
         tenantId: 'acme',
-        tenant: { id: 'acme', name: 'Tenant acme' },
         keyChainId: 'trust-list',
         certId: 'trust-list',
         sequenceNumber: 1,
       });
+      expect(made.tenant).to.include({ id: 'acme', name: 'Tenant acme', status: 'active' });
       expect(made.cert.id).to.equal('trust-list');
       expect(made.data).to.deep.equal(payloadOf(made.jwt));
       const { LoTE } = made.data;

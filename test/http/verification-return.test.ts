@@ -14,6 +14,7 @@ describe('after a presentation, the way back', () => {
     held = await shop.issue();
     shop.backend.on('/elsewhere', { json: { redirectUri: 'https://other.example/{sessionId}' } });
     shop.backend.on('/nonsense', { json: { redirectUri: 'javascript:alert(1)' } });
+    shop.backend.on('/plain', (response) => response.writeHead(200).end('OK'));
     shop.backend.on('/down', (response) => response.writeHead(503).end());
     const webhook = (path: string) => ({
       url: shop.backend.url + path,
@@ -21,7 +22,7 @@ describe('after a presentation, the way back', () => {
     });
     const redirectUri = 'https://shop.example/done/{sessionId}?lang=en#there';
     await shop.configure({ id: 'back', redirectUri });
-    for (const path of ['elsewhere', 'nonsense', 'down'])
+    for (const path of ['elsewhere', 'nonsense', 'down', 'plain'])
       await shop.configure({ id: path, redirectUri, webhook: webhook(`/${path}`) });
   });
 
@@ -111,6 +112,15 @@ describe('after a presentation, the way back', () => {
     const second = await shop.ask('nonsense');
     const { redirect_uri: kept } = (await shop.present(second, held)).body;
     expect(kept).to.match(/^https:\/\/shop\.example\/done\//);
+  });
+
+  it('is the configured one when the webhook answers with a success that is no JSON', async () => {
+    const asked = await shop.ask('plain');
+    const answer = await shop.present(asked, held);
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.body.redirect_uri).to.match(/^https:\/\/shop\.example\/done\//);
+    const { status, deliveries } = await shop.session(asked.session);
+    expect([status, deliveries[0].result]).to.deep.equal(['completed', 'delivered']);
   });
 
   it('does not exist when the webhook is down: one attempt, failed, and the wallet learns nothing', async () => {

@@ -167,6 +167,7 @@ const READS = namesOf<TenantReads>({
   issuing: true,
   sessions: true,
   sessionsOfSubject: true,
+  statusesAt: true,
   sessionVersions: true,
   sessionEvents: true,
   grantByCode: true,

@@ -1,4 +1,7 @@
 import type { Route } from '../../adapters/http/route.ts';
+import { Store } from '../../application/ports/store.ts';
+import { noted } from '../../domain/sessions/session-change.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import {
   addClient,
   claimsWebhookOffer,
@@ -47,6 +50,34 @@ const freshSession: Recipe['prepare'] = async ({ service, token, ids }, _fresh, 
   return role.startsWith('presentation')
     ? { verification: (await created(service, token, '/verifier/offer', verification)).session }
     : { issuance: (await created(service, token, '/issuer/offer', offerBody(ids.credential))).session };
+};
+
+/** Of whose failure the session below tells. */
+const DELIVERY = 'a-delivery-that-failed';
+
+const withFailedDelivery: Recipe['prepare'] = async (world, fresh, role = '') => {
+  const { service, ids } = world;
+  const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
+  const offered = { ...offerBody(ids.credential), notifyWebhook };
+  const made: Partial<Ids> = role.startsWith('presentation')
+    ? ((await freshSession?.(world, fresh, role)) ?? {})
+    : { issuance: (await created(service, world.token, '/issuer/offer', offered)).session };
+  const id = (made.verification ?? made.issuance ?? '') as SessionId;
+  const store = service.service.container.get(Store);
+  const tenantId = ids.tenant as TenantId;
+  const session = (await store.read(tenantId).session(id))?.session;
+  if (session === undefined) throw new Error('the session is not there');
+  const event = { id: 'x', event: 'credential_accepted', credentialConfigurationId: ids.credential };
+  const delivery = {
+    id: DELIVERY,
+    webhook: made.verification === undefined ? 'notification' : 'presentation',
+    at: new Date().toISOString(),
+    result: 'failed',
+    told: made.verification === undefined ? { notification: event } : { credentials: [] },
+  } as const;
+  const change = { session: noted(session, { deliveries: [delivery] }) };
+  await store.commit(tenantId, change, new Date());
+  return made;
 };
 
 const freshDeferred: Recipe['prepare'] = async ({ service, token, ids }) => {
@@ -241,6 +272,14 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'DELETE /session/:id': {
     request: (ids, _, role) => ({ params: session(ids, role) }),
     prepare: freshSession,
+  },
+  'POST /session/:id/cancel': {
+    request: (ids, _, role) => ({ params: session(ids, role) }),
+    prepare: freshSession,
+  },
+  'POST /session/:id/deliveries/:deliveryId/retry': {
+    request: (ids, _, role) => ({ params: { ...session(ids, role), deliveryId: DELIVERY } }),
+    prepare: withFailedDelivery,
   },
   'GET /registrar/config': { ...nothing, prepare: withLogin },
   'POST /registrar/config': { request: () => ({ json: registrar.login() }) },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Client } from '../../../domain/clients/client.ts';
 import { Role } from '../../../domain/clients/role.ts';
-import { TenantReference } from '../shapes.ts';
+import { type ReferredTenant, TenantReference, toTenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const AllowedConfigs = z
@@ -27,8 +27,6 @@ export const SecretView = z
   .object({ secret: z.string() })
   .meta({ id: 'ClientSecret', description: 'Shown once. Save it now.' });
 
-type TenantName = { readonly id: string; readonly name: string };
-
-export function toClientView(client: Client, tenant: TenantName | null) {
-  return viewOf(ClientView, { ...client, tenant: tenant && viewOf(TenantReference, tenant) });
+export function toClientView(client: Client, tenant: ReferredTenant | null) {
+  return viewOf(ClientView, { ...client, tenant: tenant && toTenantReference(tenant) });
 }

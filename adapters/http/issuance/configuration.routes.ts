@@ -50,8 +50,8 @@ const issuance = resourceRoutes({
   writes: { access: { ...manage, unrestricted: true } },
   view: IssuanceConfigurationView,
   get: GetIssuanceConfiguration,
-  toView: (shown, { caller }) =>
-    toIssuanceConfigurationView(caller.tenantId, shown, caller.configured.profile),
+  toView: async (shown, { caller: { configured } }) =>
+    toIssuanceConfigurationView(await configured.tenant(), shown, configured.profile),
 });
 
 const credential = resourceRoutes({
@@ -62,7 +62,8 @@ const credential = resourceRoutes({
   access: manage,
   view: CredentialConfigurationView,
   get: GetCredentialConfiguration,
-  toView: (shown, { caller }) => toCredentialConfigurationView(caller.tenantId, shown),
+  toView: async (shown, { caller: { configured } }) =>
+    toCredentialConfigurationView(shown, await configured.tenant(), await configured.keyChains()),
 });
 
 /** How a tenant issues, what it issues, and offers. */

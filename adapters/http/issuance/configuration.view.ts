@@ -8,12 +8,15 @@ import {
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
+import { CertificateView, toCertificateView } from '../keys/certificate.view.ts';
+import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
+import { type ReferredTenant, TenantReference, toTenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
-const TenantReference = z.object({ id: z.string() }).meta({ id: 'TenantReference' });
 
 export const IssuanceConfigurationView = z
   .object({
@@ -27,14 +30,14 @@ export const IssuanceConfigurationView = z
   .meta({ id: 'IssuanceConfiguration' });
 
 export function toIssuanceConfigurationView(
-  tenantId: string,
+  tenant: ReferredTenant,
   configuration: IssuanceConfiguration,
   profile: Profile | null,
 ) {
   const { id: _id, createdAt, updatedAt, ...body } = effectiveIssuance(configuration, profile);
   return {
     ...body,
-    tenant: { id: tenantId },
+    tenant: toTenantReference(tenant),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };
@@ -43,14 +46,27 @@ export function toIssuanceConfigurationView(
 export const CredentialConfigurationView = z
   .object({
     ...CredentialConfigurationBody.shape,
-    certId: z.string().nullable(),
+    certId: z.string().nullable().describe('The same, by its older name'),
+    keyChain: KeyChainView.nullable().describe('Null: the default of the tenant signs'),
+    cert: CertificateView.nullable().describe('The same, by its older name'),
     tenant: TenantReference,
     ...Times,
   })
   .meta({ id: 'CredentialConfiguration' });
 
-export function toCredentialConfigurationView(tenantId: string, configuration: CredentialConfiguration) {
+/** @param chains all key chains of the tenant. */
+export function toCredentialConfigurationView(
+  configuration: CredentialConfiguration,
+  tenant: ReferredTenant,
+  chains: readonly KeyChain[],
+) {
+  const signer = chains.find(({ id }) => id === configuration.keyChainId);
   return withKeyReferences(
-    viewOf(CredentialConfigurationView, { ...configuration, tenant: { id: tenantId } }),
+    viewOf(CredentialConfigurationView, {
+      ...configuration,
+      keyChain: signer && toKeyChainView(signer),
+      cert: signer && toCertificateView(signer, chains),
+      tenant: toTenantReference(tenant),
+    }),
   );
 }

@@ -7,25 +7,29 @@ import { KeyView, toKeyView } from './key.view.ts';
 
 const Usage = z.enum(KEY_USAGES);
 
+const PlainCertificate = z.object({
+  id: z.string().describe('The id of the key chain'),
+  keyId: z.string().describe('Names the key: the id of the key chain that had it first'),
+  tenantId: z.string(),
+  description: z.string().nullable(),
+  crt: z.array(z.string()).describe('PEM, leaf first, the internal authority last'),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+});
+
 /** The older vocabulary over the same key chains: a certificate is a key chain seen from its certificates. */
 export const CertificateView = z
   .object({
-    id: z.string().describe('The id of the key chain'),
-    keyId: z.string().describe('Names the key: the id of the key chain that had it first'),
-    tenantId: z.string(),
-    description: z.string().nullable(),
-    crt: z.array(z.string()).describe('PEM, leaf first, the internal authority last'),
+    ...PlainCertificate.shape,
     usages: z.array(
       z.object({
         tenantId: z.string(),
         certId: z.string(),
         usage: Usage,
-        cert: z.object({ id: z.string() }),
+        cert: PlainCertificate,
       }),
     ),
     key: KeyView,
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
   })
   .meta({ id: 'Certificate', description: 'A certificate chain and the key that it is for' });
 
@@ -33,11 +37,14 @@ export const CertificateView = z
 export function toCertificateView(chain: KeyChain, all: readonly KeyChain[]) {
   const { id, tenantId, active, root } = chain;
   const certificates = [...active.certificates, ...(root === undefined ? [] : [root.certificate])];
-  return viewOf(CertificateView, {
+  const cert = viewOf(PlainCertificate, {
     ...chain,
     keyId: keyIdOf(chain, all),
-    crt: certificates.map((certificate) => writePemCertificates([certificate])),
-    usages: chain.usages.map((usage) => ({ tenantId, certId: id, usage, cert: { id } })),
+    crt: certificates.map((each) => writePemCertificates([each])),
+  });
+  return viewOf(CertificateView, {
+    ...cert,
+    usages: chain.usages.map((usage) => ({ tenantId, certId: id, usage, cert })),
     key: toKeyView(chain, all),
   });
 }

@@ -9,7 +9,7 @@ import {
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
-import { TenantReference } from '../shapes.ts';
+import { TenantReference, toTenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const { registrarUrl, oidcUrl, clientId, username, ...optional } = RegistrarConfigurationBody.shape;
@@ -40,7 +40,7 @@ export function toRegistrarConfigurationView(configuration: RegistrarConfigurati
     hasClientSecret: typeof configuration.clientSecret === 'string',
     hasPassword: configuration.password !== '',
     tenantId: tenant.id,
-    tenant: viewOf(TenantReference, tenant),
+    tenant: toTenantReference(tenant),
   });
 }
 

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { PortsOf } from '../../../application/needs.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { CancelSession } from '../../../application/sessions/cancel-session.ts';
+import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
 import {
   DeleteSession,
   GetSession,
@@ -13,7 +15,13 @@ import type { SessionId } from '../../../domain/shared/ids.ts';
 import { nextPage } from '../next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
-import { SessionView, toSessionView } from './session.view.ts';
+import {
+  DeliveryView,
+  SessionStatusView,
+  SessionView,
+  toDeliveryView,
+  toSessionView,
+} from './session.view.ts';
 
 const params = z.object({
   id: z
@@ -27,6 +35,8 @@ const common = { tag: 'Sessions', surface: 'admin', access: { anyOf: SESSION_ROL
 const USE_CASES = {
   listSessions: ListSessions,
   getSession: GetSession,
+  cancelSession: CancelSession,
+  retryDelivery: RetryDelivery,
   deleteSession: DeleteSession,
   watchSession: WatchSession,
   settings: ServiceSettings,
@@ -39,7 +49,14 @@ export const sessionRoutes = family(USE_CASES, (useCases) => [
   streamRoute(useCases),
 ]);
 
-function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseCases): Route[] {
+function plainRoutes({
+  listSessions,
+  getSession,
+  cancelSession,
+  retryDelivery,
+  deleteSession,
+  settings,
+}: UseCases): Route[] {
   return [
     route({
       ...common,
@@ -82,6 +99,42 @@ function plainRoutes({ listSessions, getSession, deleteSession, settings }: UseC
     }),
     route({
       ...common,
+      method: 'post',
+      path: '/session/:id/cancel',
+      access: { anyOf: SESSION_ROLES, remembered: true },
+      summary: 'Cancel a session',
+      description:
+        'Ends an offer or a request before its wallet does: nothing of it is redeemed, issued or answered any more, and ' +
+        'the session is `failed` with the code `cancelled`. Of a wallet and this exactly one comes first. What was issued ' +
+        'before stays; `POST /session/revoke` takes it back.',
+      params,
+      responses: { 200: SessionView, 409: 'It has ended, or its response is being taken in' },
+      async handle({ caller, params: { id } }) {
+        const { session, tenant, now } = await cancelSession.execute(caller, id);
+        return reply(200, toSessionView(session, tenant, now));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/session/:id/deliveries/:deliveryId/retry',
+      summary: 'Make a delivery to a webhook again',
+      description:
+        'The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. ' +
+        'The answer says what came of it; the session stays as it ended. Claims are not asked for again, since the wallet ' +
+        'that waited for them has gone.',
+      params: params.extend({ deliveryId: z.string().max(200).describe('`deliveries[].id` of the session') }),
+      responses: {
+        200: DeliveryView,
+        409: 'It was delivered, is under way, or was about claims',
+        410: 'What it told is not kept any more, or its webhook is not configured',
+      },
+      async handle({ caller, params: { id, deliveryId } }) {
+        return reply(200, toDeliveryView(await retryDelivery.execute(caller, id, deliveryId)));
+      },
+    }),
+    route({
+      ...common,
       method: 'delete',
       path: '/session/:id',
       summary: 'Delete a session',
@@ -110,7 +163,13 @@ function streamRoute({ watchSession }: UseCases): Route {
     query: z.object({
       token: z.string().optional().describe('Access token, for clients that cannot send headers'),
     }),
-    responses: { 200: '`text/event-stream`; each `data` is `{id, status, updatedAt}`' },
+    responses: {
+      200: {
+        description: 'Each `data` is one such object; comments keep the connection alive',
+        contentType: 'text/event-stream',
+        schema: SessionStatusView,
+      },
+    },
     async handle({ caller, params: { id }, request }) {
       const lastSequence = readSequence(request.headers['last-event-id']);
       const changes = await watchSession.execute(caller, id, { lastSequence, closed: request.closed });

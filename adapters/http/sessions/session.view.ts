@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
+import { listedFailure, SESSION_FAILURE_CODES } from '../../../domain/sessions/failure-code.ts';
 import {
   type IssuanceRequest,
   isDcApi,
   SESSION_STATUSES,
   type Session,
+  type SessionOutcome,
   statusAt,
   type VerificationRequest,
   type WebhookConfigValue,
@@ -11,7 +14,8 @@ import {
 import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
 import { HIDDEN } from '../../../domain/shared/secrets.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
-import { TenantReference } from '../shapes.ts';
+import { type ReferredTenant, TenantReference, toTenantReference } from '../shapes.ts';
+import { Presented } from '../verification/presented.view.ts';
 import { viewOf } from '../view-of.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
@@ -23,6 +27,53 @@ const Webhook = z
       .optional(),
   })
   .meta({ id: 'MaskedWebhook', description: 'A webhook; its key is never shown' });
+
+const NotificationView = z
+  .object({
+    id: z.string().describe('The `notification_id`, one for all credentials of one response'),
+    event: z.enum(NOTIFICATION_EVENTS),
+    credentialConfigurationId: z.string(),
+    eventDescription: z.string().optional().describe('In the words of the wallet'),
+    at: z.iso.datetime(),
+  })
+  .meta({ id: 'Notification', description: 'What a wallet told about credentials that it got' });
+
+export const DeliveryView = z
+  .object({
+    id: z.string().describe('The `Idempotency-Key` of its calls'),
+    webhook: z.enum(['claims', 'presentation', 'notification']),
+    at: z.iso.datetime(),
+    result: z.enum(['pending', 'delivered', 'failed']),
+    detail: z.string().optional().describe('Why it failed'),
+  })
+  .meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
+
+const CheckView = z
+  .object({
+    id: z.string().optional().describe('Id of the credential query; absent for the response as a whole'),
+    index: z.number().int().optional().describe('Which of the presentations of the query'),
+    check: z.string(),
+    result: z.enum(['passed', 'failed']),
+    input: z.string().optional().describe('What was looked at: names, numbers and addresses'),
+    reason: z
+      .string()
+      .optional()
+      .describe('Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words'),
+    detail: z.string().optional(),
+    section: z.string().describe('What demands the check'),
+  })
+  .meta({ id: 'Check', description: 'One check of what was presented' });
+
+const FailureView = z
+  .object({
+    code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),
+    message: z.string().describe('For the operator'),
+  })
+  .meta({ id: 'SessionFailure', description: 'Why a session failed' });
+
+export const SessionStatusView = z
+  .object({ id: z.string(), status: z.enum(SESSION_STATUSES), updatedAt: z.iso.datetime() })
+  .meta({ id: 'SessionStatus', description: 'The data of one event of the stream' });
 
 export const SessionView = z
   .object({
@@ -36,34 +87,40 @@ export const SessionView = z
     tenantId: z.string(),
     tenant: TenantReference,
     configurationIds: z.array(z.string()),
+    reference: z.string().optional().describe('What its caller calls it'),
     request_uri: z.string().optional(),
     offer: AnyObject.optional(),
     offerUrl: z.string().optional(),
     credentialPayload: AnyObject.optional().describe('The request that made the session'),
     notifyWebhook: Webhook.optional(),
-    notifications: z.array(AnyObject),
+    notifications: z.array(NotificationView),
     requestId: z.string().optional(),
     requestUrl: z.string().optional(),
     requestObject: z.string().optional().describe('Signed request object, compact; absent when unsigned'),
-    credentials: z.array(AnyObject).optional().describe('Verified credentials'),
+    credentials: z.array(Presented).optional().describe('What was verified'),
     vp_nonce: z.string().optional(),
     clientId: z.string().optional(),
     responseUri: z.string().optional(),
     redirectUri: z.string().nullable(),
     parsedWebhook: Webhook.optional(),
     transaction_data: z.array(AnyObject).optional(),
-    failure: z.object({ code: z.string(), message: z.string() }).optional(),
-    report: z.array(z.unknown()).optional().describe('The checks of each presentation, in their order'),
-    deliveries: z.array(AnyObject).optional().describe('Webhook calls and what came of them'),
+    failure: FailureView.optional(),
+    report: z.array(CheckView).optional().describe('The checks of each presentation, in their order'),
+    deliveries: z.array(DeliveryView).optional().describe('Webhook calls and what came of them'),
     externalIssuer: z.string().optional().describe('The external authorization server of the user'),
     externalSubject: z.string().optional().describe('`sub` of its access token'),
   })
   .meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });
 
-type TenantName = { readonly id: string; readonly name: string };
+/** What was stored has the form that the domain gave it. */
+type Shown = Pick<
+  z.output<typeof SessionView>,
+  'notifications' | 'credentials' | 'report' | 'deliveries' | 'redirectUri'
+>;
 
-export function toSessionView(session: Session, tenant: TenantName, now: Date) {
-  const { outcome, request } = session;
+export function toSessionView(session: Session, tenant: ReferredTenant, now: Date) {
+  const { request } = session;
+  const outcome = session.outcome as (Omit<SessionOutcome, keyof Shown> & Partial<Shown>) | null;
   const status = statusAt(session, now);
   const ofRequest = request?.kind === 'verification' ? request.redirectUri : undefined;
   return viewOf(SessionView, {
@@ -71,21 +128,28 @@ export function toSessionView(session: Session, tenant: TenantName, now: Date) {
     ...outcome,
     status,
     updatedAt: status === session.status ? session.updatedAt : session.expiresAt,
-    tenant: viewOf(TenantReference, tenant),
+    tenant: toTenantReference(tenant),
     ...(request?.kind === 'issuance' && issuanceFields(request)),
     ...(request?.kind === 'verification' && verificationFields(request, session)),
+    reference: request?.offerRequest['reference'] as string | undefined,
+    deliveries: outcome?.deliveries?.map(toDeliveryView),
     notifications: outcome?.notifications ?? [],
+    failure: outcome?.failure && listedFailure(outcome.failure),
     redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
   });
 }
 
+export function toDeliveryView(delivery: z.output<typeof DeliveryView>) {
+  return viewOf(DeliveryView, delivery);
+}
+
 function issuanceFields(request: IssuanceRequest) {
   return {
     offer: request.offer,
     offerUrl: request.offerUrl,
-    credentialPayload: maskOfferRequest(request.offerRequest),
+    credentialPayload: maskOfferRequest(wholeOfferRequest(request)),
     notifyWebhook: request.notifyWebhook && maskWebhook(request.notifyWebhook),
     parsedWebhook: claimsWebhookOf(request),
   };
@@ -111,6 +175,16 @@ function verificationFields(request: VerificationRequest, session: Session) {
     responseUri: isDcApi(request) ? undefined : request.responseUri,
     parsedWebhook: request.webhook && maskWebhook(request.webhook),
     transaction_data: request.transactionDataObjects,
+  };
+}
+
+/** Claims and webhooks are stored once, apart from the rest of the body. */
+function wholeOfferRequest({ offerRequest, credentialClaims, notifyWebhook }: IssuanceRequest): JsonObject {
+  const isStated = Object.keys(credentialClaims).length > 0;
+  return {
+    ...offerRequest,
+    ...(isStated && { credentialClaims: credentialClaims as unknown as JsonObject }),
+    ...(notifyWebhook !== undefined && { notifyWebhook: notifyWebhook as unknown as JsonObject }),
   };
 }
 

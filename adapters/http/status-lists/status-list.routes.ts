@@ -90,7 +90,7 @@ export const statusListRoutes = family(
           .object({ sessionId: z.string(), status: z.number(), changed: z.number() })
           .meta({ id: 'Revoked' }),
         404: 'There is no such session',
-        409: 'The session issued nothing that has a status, or somebody else changed it meanwhile',
+        409: 'The session issued nothing that has a status, a credential was revoked already, or somebody else changed it meanwhile',
       },
       async handle({ caller, body }) {
         const changed = await revokeSession.execute(caller, body);

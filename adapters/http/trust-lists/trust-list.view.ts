@@ -9,7 +9,7 @@ import {
 } from '../../../domain/trust-lists/published-list.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { CertificateView, toCertificateView } from '../keys/certificate.view.ts';
-import { TenantReference } from '../shapes.ts';
+import { TenantReference, toTenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const Entities = z
@@ -47,7 +47,7 @@ export function toTrustListView(list: PublishedList, tenant: Tenant, chains: rea
     ...list,
     ...withKeyReferences({ keyChainId: list.signedBy }),
     tenantId: tenant.id,
-    tenant: viewOf(TenantReference, tenant),
+    tenant: toTenantReference(tenant),
     cert: signer && toCertificateView(signer, chains),
     ...contentOf(list),
   });

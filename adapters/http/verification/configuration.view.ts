@@ -8,6 +8,7 @@ import {
   TrustAnchorConfig,
 } from '../../../domain/verification/configuration.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
+import { TenantReference, toTenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
 
 const KeyReference = z.string().nullable();
@@ -21,7 +22,7 @@ const TrustAnchorView = z
 export const PresentationConfigurationView = z
   .object({
     id: z.string(),
-    tenant: z.object({ id: z.string(), name: z.string(), status: z.string() }),
+    tenant: TenantReference,
     description: z.string().nullable(),
     dcql_query: z.looseObject({ credentials: z.array(z.unknown()) }),
     lifeTime: z.number().int().describe('Seconds for which a request can be answered'),
@@ -52,7 +53,7 @@ export function toConfigurationView(configuration: PresentationConfiguration, te
   return withKeyReferences(
     viewOf(PresentationConfigurationView, {
       ...configuration,
-      tenant: viewOf(PresentationConfigurationView.shape.tenant, tenant),
+      tenant: toTenantReference(tenant),
       trustAnchors: trustAnchors.map(withKeyReferences),
     }),
   );

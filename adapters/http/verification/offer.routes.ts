@@ -28,7 +28,7 @@ export const presentationOfferRoutes = family(
       summary: 'Ask a wallet for a presentation',
       tag: 'Verifier',
       surface: 'admin',
-      access: { anyOf: ['presentation:request'], remembered: true },
+      access: { anyOf: ['presentation:request', 'presentation:manage'], remembered: true },
       body: PresentationRequestBody,
       example: { response_type: 'uri', requestId: 'name-check' },
       responses: { 201: OfferView, 404: 'There is no such configuration' },

@@ -84,7 +84,8 @@ const SET_ENTRY = insert(
   'status_entries',
   ['list_id', 'idx', 'status', 'changed_version'],
   `on conflict (tenant_id, list_id, idx)
-     do update set status = excluded.status, changed_version = excluded.changed_version`,
+     do update set status = excluded.status, changed_version = excluded.changed_version
+     where status_entries.status <> 1 or excluded.status = 1`,
 );
 
 /** Ends the transaction, with nothing of it done. */
@@ -198,6 +199,7 @@ function setStatuses(run: SqliteRun, tenantId: TenantId, { statuses = [] }: Part
       version = Number(row['version']);
       versions.set(listId, version);
     }
-    run.change(SET_ENTRY, tenantId, listId, index, status, version);
+    if (run.change(SET_ENTRY, tenantId, listId, index, status, version) === 0)
+      throw new Unexpected('statuses');
   }
 }

@@ -158,7 +158,6 @@ export function describeAudit(open: () => Store, macs: Macs): void {
             issuedCount,
           },
         );
-      expect(await revoke(1)).to.equal(true);
       expect(await revoke(2, 'diploma')).to.equal(true);
       expect(await revoke(0, undefined, 7), 'something was issued meanwhile').to.equal(false);
       expect(await revoke(0)).to.equal(true);
@@ -170,18 +169,20 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await complete(), 'again').to.equal(false);
       expect(await steps.failDeferred(second.id, 'no such person', seconds(1), desk)).to.equal(true);
       expect(await steps.failDeferred(third.id, 'its session failed', seconds(1), null)).to.equal(true);
+      expect(await revoke(1, undefined, 1)).to.equal(true);
+      expect(await revoke(0, undefined, 1), 'revoked is final').to.equal(false);
       expect(await steps.removeSession(session.id, desk)).to.equal(true);
       expect(await steps.removeSession(session.id, desk)).to.equal(false);
       const entries = (await log()).slice(1);
       expect(entries.map(brief)).to.deep.equal([
-        `desk revoked session ${session.id}`,
         `desk suspended session ${session.id}`,
         `desk restored session ${session.id}`,
         `desk completed deferred-transaction ${first.id}`,
         `desk failed deferred-transaction ${second.id}`,
+        `desk revoked session ${session.id}`,
         `desk removed session ${session.id}`,
       ]);
-      expect(detailOf(entries[1] as AuditEntry).changes).to.deep.equal([
+      expect(detailOf(entries[0] as AuditEntry).changes).to.deep.equal([
         { member: 'status', after: 2 },
         { member: 'credentials', after: 2 },
         { member: 'credentialConfigurationId', after: 'diploma' },

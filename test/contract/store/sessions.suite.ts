@@ -29,7 +29,7 @@ export function describeSessions(open: () => Store): void {
         kind: 'verification',
         useDcApi: true,
         configurationIds: [],
-        outcome: { failure: { code: 'x', message: 'y' }, credentials: [{ name: 'Ä' }] },
+        outcome: { failure: { code: 'internal_error', message: 'y' }, credentials: [{ name: 'Ä' }] },
         issuedMask: 0b101,
         claimedAt: seconds(1),
       });

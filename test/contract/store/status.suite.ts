@@ -155,7 +155,7 @@ export function describeStatusLists(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       await steps.changeStatuses(
         [
-          { listId: one.id, index: 3, status: 1 },
+          { listId: one.id, index: 3, status: 2 },
           { listId: one.id, index: 7, status: 2 },
           { listId: two.id, index: 3, status: 1 },
         ],
@@ -181,7 +181,7 @@ export function describeStatusLists(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       await steps.changeStatuses(
         [
-          { listId: id, index: 1, status: 1 },
+          { listId: id, index: 1, status: 0 },
           { listId: 'none', index: 1, status: 1 },
           { listId: id, index: 1, status: 2 },
         ],

@@ -373,7 +373,7 @@ export function describeWalletSteps(open: () => Store): void {
         const { session } = await openOffer(store, tenantId);
         const { id: listId } = await addList(store, tenantId);
         const revoke = (issuedCount: number, mask: number, barred: boolean) =>
-          steps.changeStatuses([{ listId, index: 7, status: barred ? 1 : 0 }], NOW, {
+          steps.changeStatuses([{ listId, index: 7, status: barred ? 2 : 0 }], NOW, {
             by: 'system',
             sessionId: session.id,
             issuedCount,
@@ -385,7 +385,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await revoke(0, 1, true), 'something was issued meanwhile').to.equal(false);
         expect(await steps.statusEntries(listId, 0), 'nothing changed').to.deep.equal([]);
         expect(await revoke(1, 1, true)).to.equal(true);
-        expect(await steps.statusEntries(listId, 0)).to.deep.equal([{ index: 7, status: 1 }]);
+        expect(await steps.statusEntries(listId, 0)).to.deep.equal([{ index: 7, status: 2 }]);
         expect(await issue(1)).to.equal(undefined);
         const revision = (await steps.state())?.revision ?? -1;
         const { publicId } = session;

@@ -20,10 +20,12 @@ async function readList({ service, addresses }: Racing, process: string, uri: st
   const answer = await fetch(address);
   expect(answer.status, address).to.equal(200);
   const { sub, status_list: list } = payloadOf(await answer.text());
-  expect([sub, list.bits]).to.deep.equal([uri, 1]);
+  expect(sub).to.equal(uri);
+  const { bits } = list;
   expect(uri.startsWith(service.address)).to.equal(true);
   const bytes = inflateSync(Buffer.from(list.lst, 'base64url'));
-  return { capacity: bytes.length * 8, at: (idx: number) => ((bytes[idx >> 3] ?? 0) >> (idx & 7)) & 1 };
+  const at = (idx: number) => ((bytes[(idx * bits) >> 3] ?? 0) >> ((idx * bits) & 7)) & ((1 << bits) - 1);
+  return { capacity: (bytes.length * 8) / bits, at };
 }
 
 /** No index twice, all inside their list, and all valid there. */
@@ -107,23 +109,43 @@ export const statuses: RacedSuite = [
       }
     });
 
-    it('end up right when sessions are revoked and reinstated at once', async () => {
-      const flipping = await another(racing(), 'flipping', { immediateUpdate: true });
+    it('stay revoked, whoever reinstates at the same moment', async () => {
+      const final = await another(racing(), 'final', { immediateUpdate: true, bits: 2 });
+      const { service, token } = final;
+      const { sessions, entries } = await issue(final, 10);
+      const change = (index: number, status: number) => {
+        const json = { sessionId: sessions[index]?.session, status };
+        return service.call('POST', '/session/revoke', { token, json });
+      };
+      const answers = await times(120, (index) => change(index % 10, [2, 0, 1, 0][index % 4] ?? 0));
+      expect(Object.keys(tally(answers)).sort()).to.deep.equal(['201', '409 conflict']);
+      for (let index = 0; index < 10; index++) {
+        expect((await change(index, 1)).status).to.equal(201);
+        expect((await change(index, 0)).status).to.equal(409);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      for (const process of final.addresses) {
+        for (const { uri, idx } of entries) expect((await readList(final, process, uri)).at(idx)).to.equal(1);
+      }
+    });
+
+    it('end up right when sessions are suspended and reinstated at once', async () => {
+      const flipping = await another(racing(), 'flipping', { immediateUpdate: true, bits: 2 });
       const { service, token } = flipping;
       const { sessions, entries } = await issue(flipping, 20);
       const answers = await times(80, (index) => {
-        const json = { sessionId: sessions[index % 20]?.session, status: index < 40 ? index % 2 : 1 };
+        const json = { sessionId: sessions[index % 20]?.session, status: index < 40 ? (index % 2) * 2 : 2 };
         return service.call('POST', '/session/revoke', { token, json });
       });
       expect(tally(answers)).to.deep.equal({ 201: 80 });
       for (const { session } of sessions) {
-        const json = { sessionId: session, status: 1 };
+        const json = { sessionId: session, status: 2 };
         expect((await service.call('POST', '/session/revoke', { token, json })).status).to.equal(201);
       }
       await new Promise((resolve) => setTimeout(resolve, 600));
       for (const process of flipping.addresses) {
         for (const { uri, idx } of entries) {
-          expect((await readList(flipping, process, uri)).at(idx)).to.equal(1);
+          expect((await readList(flipping, process, uri)).at(idx)).to.equal(2);
         }
       }
     });

@@ -175,8 +175,7 @@ describe('The description of the interface', () => {
     const { paths } = document as { paths: Record<string, { post: Record<string, never> }> };
     const turn = paths['/thing/{id}/turn-round']?.post;
     expect(turn).to.deep.include({
-      operationId: 'postThingByIdTurnRound',
-      security: [{ bearer: [] }],
+      security: [{ bearer: [] }, { clientCredentials: [] }],
       'x-roles': ['issuance:manage'],
     });
     expect(turn).to.have.nested.property('requestBody.content.application/json.example.keyChainId', 'x');

@@ -12,12 +12,21 @@ import {
   SessionListQuery,
 } from '../../../application/sessions/sessions.ts';
 import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
+import type { SessionOutcome } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { aClient } from '../../contract/store/builders.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
+
+const TENANT = {
+  id: 'acme',
+  name: 'Acme',
+  description: null,
+  status: 'active',
+  createdAt: new Date(0),
+} as const;
 
 describe('Sessions for administrators', () => {
   let world: World;
@@ -65,7 +74,7 @@ describe('Sessions for administrators', () => {
 
   it('are never many at once when they are long: a page ends early, and the link goes on', async () => {
     const steps = stepsOf(world.store, ACME);
-    const outcome = { failure: { code: 'long', message: 'x'.repeat(690_000) } };
+    const outcome: SessionOutcome = { failure: { code: 'internal_error', message: 'x'.repeat(690_000) } };
     for (let number = 12; number < 38; number++) {
       await steps.openSession(aSession(world.clock, number, { outcome }));
     }
@@ -165,18 +174,14 @@ describe('Sessions for administrators', () => {
         webhook,
       },
     });
-    const configured = toSessionView(session, { id: 'acme', name: 'Acme' }, world.clock.now());
+    const configured = toSessionView(session, TENANT, world.clock.now());
     expect(configured).to.deep.include({ vp_nonce: 'nonce', requestId: 'age', parsedWebhook: masked });
     expect(JSON.stringify(configured)).to.not.match(/hush|private-key|secret-state/);
   });
 
   it('show expiry by the clock, at the time of the end', () => {
     const session = aSession(world.clock, 0);
-    const configured = toSessionView(
-      session,
-      { id: 'acme', name: 'Acme' },
-      new Date(session.expiresAt.getTime() + 1),
-    );
+    const configured = toSessionView(session, TENANT, new Date(session.expiresAt.getTime() + 1));
     expect(configured).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
   });
 

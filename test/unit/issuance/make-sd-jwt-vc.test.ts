@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
 import { isUndisclosed, processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
 import { openSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
-import { aConfiguration, aFactory, DISPLAY, ISSUER } from './kit.ts';
+import { aConfiguration, aFactory, ISSUER } from './kit.ts';
 import { aFrameFor, someClaims } from './random-claims.ts';
 
 describe('Making an SD-JWT VC', () => {

@@ -61,13 +61,27 @@ describe('RevokeSession', () => {
     expect(await endOf(issue(held, 'listed'))).to.equal('done');
   });
 
-  it('takes a revocation back', async () => {
+  it('is final, also for who decided before it came', async () => {
     const held = await offered();
     const listed = await issue(held, 'listed');
     await revoke(held);
-    expect(await revoke(held, { status: 0 })).to.equal(1);
-    expect(await statusOf(listed)).to.equal(0);
-    expect(await endOf(issue(held, 'listed'))).to.equal('done');
+    expect(await endOf(revoke(held, { status: 0 }))).to.equal('conflict');
+    const { store } = world;
+    const read = store.read.bind(store);
+    const reading = sinon.stub(store, 'read').callsFake((tenantId) => ({
+      ...read(tenantId),
+      statusesAt: async () => [],
+    }));
+    try {
+      expect(await endOf(revoke(held, { status: 0 }))).to.equal('conflict');
+    } finally {
+      reading.restore();
+    }
+    expect(await statusOf(listed)).to.equal(1);
+    expect(await endOf(issue(held, 'listed')), 'nor is the session opened').to.equal(
+      'credential_request_denied',
+    );
+    expect(await revoke(held), 'revoked again').to.equal(1);
   });
 
   it('stands in the audit log, with who did it', async () => {

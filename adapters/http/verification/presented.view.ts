@@ -1,0 +1,31 @@
+import { z } from 'zod';
+
+const Values = z.record(z.string(), z.unknown());
+
+const Issuer = z
+  .object({
+    subject: z.string().describe('Name in the certificate of the signer (RFC 4514)'),
+    fingerprint: z.string().describe('SHA-256 of that certificate, base64url'),
+    anchor: z.string().describe('SHA-256 of the anchor that vouches for it, base64url'),
+    listed: z
+      .array(z.object({ entity: z.string(), list: z.string(), sequenceNumber: z.number() }))
+      .optional()
+      .describe('Where the anchor stands on trust lists; absent for one that is configured'),
+  })
+  .meta({ id: 'PresentedIssuer', description: 'Who signed a credential' });
+
+/** What came of one credential query, for backends and in sessions. */
+export const Presented = z
+  .object({
+    id: z.string().describe('Id of the credential query'),
+    values: z
+      .union([Values, z.array(Values)])
+      .optional()
+      .describe('What was verified; an array for a query with `multiple`'),
+    issuer: z
+      .union([Issuer, z.array(Issuer)])
+      .optional()
+      .describe('Who signed it; an array beside an array of `values`'),
+    error: z.string().optional().describe('Why nothing was taken, in place of `values`'),
+  })
+  .meta({ id: 'PresentedCredential', description: 'What came of one credential query' });

@@ -1,0 +1,42 @@
+import { Failure } from '../shared/failure.ts';
+import type { Json, JsonObject } from '../shared/json.ts';
+import type { Delivery, Session } from './session.ts';
+
+/** Longer than a call may take: one that is pending still has lost its process. */
+const ABANDONED_AFTER_MS = 60_000;
+
+export type Redelivery = {
+  /** The same delivery, about to be made again. */
+  readonly intent: Delivery;
+  /** What it tells. */
+  readonly body: JsonObject;
+};
+
+/**
+ * A delivery that failed, or whose outcome nobody recorded, once more.
+ * @throws Failure `not_found`; `conflict` for one that was delivered, is under way, or had an answer that nobody waits for
+ *   any more; `gone` when what it told is not kept.
+ */
+export function redelivery(session: Session, deliveryId: string, now: Date): Redelivery {
+  const delivery = session.outcome?.deliveries?.find(({ id }) => id === deliveryId);
+  if (delivery === undefined) throw new Failure('not_found', 'there is no such delivery');
+  if (delivery.result === 'delivered') throw new Failure('conflict', 'it was delivered');
+  if (delivery.result === 'pending' && now.getTime() < Date.parse(delivery.at) + ABANDONED_AFTER_MS) {
+    throw new Failure('conflict', 'it is under way');
+  }
+  if (delivery.webhook === 'claims') {
+    throw new Failure('conflict', 'a wallet waited for these claims and has gone; make another offer');
+  }
+  const told = delivery.told ?? toldBy(session);
+  if (told === undefined) throw new Failure('gone', 'what it told is not kept any more');
+  const { detail: _detail, ...rest } = delivery;
+  return {
+    intent: { ...rest, result: 'pending', at: now.toISOString() },
+    body: { session: session.id, ...told },
+  };
+}
+
+function toldBy({ outcome }: Session): JsonObject | undefined {
+  const credentials = outcome?.credentials;
+  return credentials && { credentials: credentials as Json };
+}
