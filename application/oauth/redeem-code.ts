@@ -32,14 +32,14 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
       const caller = await oauthCallers.identify(configured, server, 'token', request, now);
 
       const { grant, authorization } = ofServer(await known.grant(hashCode(redemption.code)), server);
+      if (grant.consumedAt === null && grant.expiresAt <= now) throw refused('the code has expired');
+      assertSameRequest(authorization, redemption);
+      assertSameHolder(authorization, caller);
       if (grant.consumedAt !== null) {
-        // RFC 6749 section 4.1.2: a code that comes back was stolen, from whomever
+        // RFC 6749 section 4.1.2: one of two who can prove the same is not who should. Who cannot takes nothing away.
         await known.revoke(grant.id);
         throw refused('the code was used before');
       }
-      if (grant.expiresAt <= now) throw refused('the code has expired');
-      assertSameRequest(authorization, redemption);
-      assertSameHolder(authorization, caller);
       const configurationIds = narrow(grant.credentialConfigurationIds, redemption.wanted);
       // OpenID4VCI 1.0 section 6.2: details in either request are answered with identifiers
       const identifiers = authorization.byDetails || redemption.wanted !== undefined;

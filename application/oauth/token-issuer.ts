@@ -5,7 +5,7 @@ import {
   BOUND_LIFETIME_SECONDS,
   type WalletTokenClaims,
 } from '../../domain/oauth/access-token.ts';
-import type { Grant, Redeemer, Redemption } from '../../domain/oauth/grant.ts';
+import type { Asked, Grant, Redeemer, Redemption } from '../../domain/oauth/grant.ts';
 import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -43,7 +43,7 @@ export class TokenIssuer extends needs({
   async redemption(
     configured: TenantConfiguration,
     caller: OAuthCaller,
-    asked: { readonly identifiers: boolean; readonly configurationIds?: readonly string[] | undefined },
+    asked: Asked,
     now: Date,
   ): Promise<Redemption> {
     const { refreshTokenSeconds, chainedAs } = await configured.issuance();
