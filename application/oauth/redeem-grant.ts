@@ -15,6 +15,7 @@ import { attempt } from '../attempt.ts';
 import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
+import { BurntOffers } from './burnt-offers.ts';
 import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
@@ -23,6 +24,7 @@ export class RedeemGrant extends needs({
   ...WORLD,
   oauthCallers: OAuthCallers,
   tokenIssuer: TokenIssuer,
+  burntOffers: BurntOffers,
   settings: ServiceSettings,
 }) {
   /** @throws Failure `invalid_grant`, `invalid_request`, and what `OAuthCallers` throws. */
@@ -52,10 +54,7 @@ export class RedeemGrant extends needs({
     const overtaken = spent();
     const refusals = { grant: () => overtaken, session: spent, uses: replayedBy(caller) };
     const limit = grant.txCodeHash === null ? {} : { attemptsBelow: MAX_TX_CODE_ATTEMPTS };
-    if (act === 'attempt') {
-      await known.commit({ grant: { id: grant.id, act, attemptsBelow: MAX_TX_CODE_ATTEMPTS } }, refusals);
-      throw new Failure('invalid_grant', 'the tx_code is wrong');
-    }
+    if (act === 'attempt') return this.#count(known, grant);
     const change = { grant: { id: grant.id, act, redemption, ...limit }, session: redeemable(grant) };
     const redeemed = { ...grant, holder: redemption.holder };
     // Made before the code is spent: a key provider that does not answer costs the wallet nothing.
@@ -71,6 +70,21 @@ export class RedeemGrant extends needs({
     const again = await this.#again(known, present, caller, request);
     if (again === undefined) throw overtaken;
     return again;
+  }
+
+  /** A transaction code was wrong. The last one that may be burns the offer, and exactly one caller finds that it was the last. */
+  async #count(known: Known, { id, publicId }: Grant): Promise<never> {
+    const { burntOffers } = this.ports;
+    const isLast = spent();
+    try {
+      const change = { id, act: 'attempt', attemptsBelow: MAX_TX_CODE_ATTEMPTS - 1 } as const;
+      await known.commit({ grant: change }, { grant: () => isLast });
+    } catch (error) {
+      if (error !== isLast) throw error;
+      const last = { id, act: 'attempt', attemptsBelow: MAX_TX_CODE_ATTEMPTS } as const;
+      if (!(await burntOffers.burn(known, last, publicId, 'tx_code_attempts'))) throw isLast;
+    }
+    throw new Failure('invalid_grant', 'the tx_code is wrong');
   }
 
   /**
