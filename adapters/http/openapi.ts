@@ -7,6 +7,7 @@ import {
 } from 'zod-openapi';
 import { isWritten } from '../../domain/shared/written.ts';
 import { rolesOf } from './authenticate.ts';
+import { IDEMPOTENCY_KEY } from './idempotency.ts';
 import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
 import type { Access, Route } from './route.ts';
@@ -110,6 +111,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
       path: pathParameters(route),
       ...(query !== undefined && { query }),
       ...(takesCondition(route) && { header: CONDITION }),
+      ...(route.isRepeatable && { header: IDEMPOTENCY_KEY }),
     },
     ...(route.body !== undefined && { requestBody: requestBody(route, route.body) }),
     responses: { ...failures(route), ...answers(route) } as Responses,

@@ -97,7 +97,7 @@ export class DecideDeferred extends needs({
     const { credentials, batch } = made;
     const now = clock.now();
     const audit = { by: caller, change: describeDeferred(id, 'completed') };
-    const change = { ...complete(session, id, credentials, batch), audit };
+    const change = { ...complete(session, transaction, credentials, batch), audit };
     if (!(await store.commit(caller.tenantId, change, now)).done) {
       batchMaker.discard(caller.configured, made);
       assertPending(await this.get(caller, id), now);

@@ -77,7 +77,7 @@ export class IssueCredential extends needs({
       }
       await this.ports.credentialFactory.assertReady(known.configured, configuration);
       // The request is spent before a backend is called, so that nobody has it called twice.
-      await known.claim(claim(session, configuration.id, spending), REFUSALS);
+      await known.claim(claim(session, configuration.id, spending, known.now), REFUSALS);
       const provided = await claimsProvider.provide(known.configured, session, configuration, token);
       if ('intervalSeconds' in provided) {
         const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);
@@ -90,12 +90,12 @@ export class IssueCredential extends needs({
   /** Nothing is made for a request that is going to be refused, however often it comes. */
   async #session(known: Known, { token, configuration, spending }: Accepted): Promise<Session> {
     const remembered = known.remembered(token.publicId);
-    if (remembered !== undefined) return issuable(remembered, configuration.id, known.now);
+    if (remembered !== undefined) return issuable(remembered, configuration.id, known.now, token.grantId);
     const { uses, unrevoked } = spending;
     const read = await known.confirm(known.reads.issuing(token.publicId, uses, unrevoked));
     if (read.used !== undefined) throw replayed(read.used);
     if (read.revoked) throw revoked();
-    return known.remember(issuable(read.session, configuration.id, known.now, read.use));
+    return known.remember(issuable(read.session, configuration.id, known.now, token.grantId, read.use));
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {
@@ -135,7 +135,7 @@ export class IssueCredential extends needs({
    */
   async #handOut(
     known: Known,
-    { configuration, holderKeys }: Accepted,
+    { configuration, holderKeys, token }: Accepted,
     session: Session,
     claims: JsonObject,
     spending?: Accepted['spending'],
@@ -143,7 +143,10 @@ export class IssueCredential extends needs({
     const { batchMaker } = this.ports;
     const made = await batchMaker.make(known.configured, configuration, { session, claims, holderKeys });
     try {
-      await known.commit(issue(session, made.batch, spending), REFUSALS);
+      await known.commit(
+        issue(session, made.batch, token.grantId, spending && { ...spending, now: known.now }),
+        REFUSALS,
+      );
     } catch (error) {
       // What is refused has not happened for sure.
       if (error instanceof Failure) batchMaker.discard(known.configured, made);

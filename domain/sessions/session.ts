@@ -28,6 +28,9 @@ export const OPEN_STATUSES: readonly SessionStatus[] = ['active', 'fetched'];
 /** A session that hands out credentials; one that completed serves another wallet of the same offer. */
 export const ISSUING_STATUSES: readonly SessionStatus[] = ['active', 'fetched', 'completed'];
 
+/** A session whose credentials may be renewed by the wallet that has them. */
+export const RENEWING_STATUSES: readonly SessionStatus[] = [...ISSUING_STATUSES, 'expired'];
+
 export function isTerminal(status: SessionStatus): boolean {
   return !OPEN_STATUSES.includes(status);
 }
@@ -38,6 +41,8 @@ export type Session = {
   readonly id: SessionId;
   readonly publicId: PublicId;
   readonly kind: SessionKind;
+  /** What is left of one that its tenant removed, while a wallet may renew what it issued; nobody else gets to it. */
+  readonly isHidden?: true;
   readonly status: SessionStatus;
   readonly version: number;
   readonly createdAt: Date;

@@ -7,7 +7,14 @@ import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { NOTHING, type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
-import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
+import {
+  GRANTS,
+  ISSUED_BATCHES,
+  KEPT_AGAIN,
+  KEPT_ANSWERS,
+  readRevisions,
+  SESSIONS,
+} from '../rows/session-codec.ts';
 import { named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
 import { insert, type SqliteRun, type SqliteSql } from './sql.ts';
@@ -87,6 +94,8 @@ const SET_ENTRY = insert(
      do update set status = excluded.status, changed_version = excluded.changed_version`,
 );
 
+const KEEP = insert('kept_answers', KEPT_ANSWERS.columns, `${KEPT_AGAIN} <= $5 returning 1`);
+
 /** Ends the transaction, with nothing of it done. */
 class Unexpected extends Error {
   readonly found: Committed;
@@ -126,6 +135,10 @@ export class SqliteCommit {
       if (fields && write(statement, [now, ...fields]) === 0) throw new Unexpected(part);
     };
     expectTenant(run, tenantId, change);
+    if (change.keeps !== undefined) {
+      const fields = KEPT_ANSWERS.write(this.#cipher, tenantId, change.keeps);
+      if (run.all(KEEP, tenantId, ...fields, now).length === 0) throw new Unexpected('keeps');
+    }
     move('grant', GRANT_CHANGE, parts.grant);
     const session = changeSession(run, tenantId, parts.session, change.session, now);
     move('authorization', AUTHORIZATION_CHANGE, parts.authorization);
