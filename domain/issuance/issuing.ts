@@ -39,7 +39,7 @@ export function issuable(
     throw new Failure('credential_request_denied', 'the offer does not cover this credential');
   }
   const { bit } = bitsOf(session, configurationId);
-  if (use !== undefined && (use.issued >= MAX_ISSUANCES || (use.barred & bit) !== 0)) throw offerOver();
+  if (use !== undefined && (use.barred & bit) !== 0) throw offerOver();
   return session;
 }
 
@@ -50,6 +50,9 @@ function bitsOf({ configurationIds }: Pick<Session, 'configurationIds'>, configu
     all: 2 ** configurationIds.length - 1,
   };
 }
+
+/** What the session must have issued altogether, so that there is room for one more. */
+export type Room = Pick<SessionChange, 'issuedBelow' | 'issuedExactly'>;
 
 type Issuing = Pick<Session, 'id' | 'status' | 'expiresAt' | 'configurationIds' | 'issuedMask'>;
 
@@ -62,6 +65,7 @@ function mayIssue(
   session: Issuing,
   configurationId: string,
   grantId: string | undefined,
+  room: Room,
   now: Date,
 ): SessionChange {
   const isOver = session.expiresAt <= now && renews(session, configurationId, grantId);
@@ -69,7 +73,7 @@ function mayIssue(
     ...(isOver ? { anytime: RENEWING_STATUSES } : { running: ISSUING_STATUSES }),
     id: session.id,
     unbarred: bitsOf(session, configurationId).bit,
-    issuedBelow: MAX_ISSUANCES,
+    ...room,
   };
 }
 
@@ -78,12 +82,13 @@ function mayStillIssue(
   session: Issuing,
   configurationId: string,
   grantId: string | undefined,
+  room: Room,
 ): SessionChange {
   return {
     anytime: renews(session, configurationId, grantId) ? RENEWING_STATUSES : ISSUING_STATUSES,
     id: session.id,
     unbarred: bitsOf(session, configurationId).bit,
-    issuedBelow: MAX_ISSUANCES,
+    ...room,
   };
 }
 
@@ -99,8 +104,8 @@ export function spent(uses: readonly UsedValue[], grantId: string | undefined): 
  * Spends what the request brought, before its backend is asked for the claims. The backend may put things off, so it is
  * not asked while the session has no room for another transaction.
  */
-export function claim(session: Session, configurationId: string, spending: Spent, now: Date) {
-  const may = mayIssue(session, configurationId, spending.unrevoked, now);
+export function claim(session: Session, configurationId: string, spending: Spent, room: Room, now: Date) {
+  const may = mayIssue(session, configurationId, spending.unrevoked, room, now);
   const change: SessionChange = { ...may, deferredBelow: MAX_ISSUANCES };
   return { ...spending, session: change };
 }
@@ -114,14 +119,15 @@ export function issue(
   session: Session,
   batch: IssuedBatch,
   grantId: string | undefined,
+  room: Room,
   spending?: Spent & { readonly now: Date },
 ) {
   const { credentialConfigurationId: id } = batch;
   const { bit, all } = bitsOf(session, id);
   const change: SessionChange = {
     ...(spending === undefined
-      ? mayStillIssue(session, id, grantId)
-      : mayIssue(session, id, grantId, spending.now)),
+      ? mayStillIssue(session, id, grantId, room)
+      : mayIssue(session, id, grantId, room, spending.now)),
     counts: true,
     sets: { bit, all, last: MOVES.complete },
   };
@@ -133,7 +139,7 @@ export function issue(
 export function defer(session: Session, transaction: DeferredTransaction) {
   const { credentialConfigurationId, grantId } = transaction;
   const change: SessionChange = {
-    ...mayStillIssue(session, credentialConfigurationId, grantId ?? undefined),
+    ...mayStillIssue(session, credentialConfigurationId, grantId ?? undefined, {}),
     deferredBelow: MAX_ISSUANCES,
     lastsUntil: transaction.expiresAt,
   };
@@ -146,8 +152,9 @@ export function complete(
   { id, grantId }: Pick<DeferredTransaction, 'id' | 'grantId'>,
   credentials: readonly string[],
   batch: IssuedBatch,
+  room: Room,
 ) {
-  const may = mayStillIssue(session, batch.credentialConfigurationId, grantId ?? undefined);
+  const may = mayStillIssue(session, batch.credentialConfigurationId, grantId ?? undefined, room);
   const change: SessionChange = { ...may, counts: true };
   return {
     deferred: { id, act: 'complete', credentials, batchId: batch.id },

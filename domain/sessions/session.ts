@@ -161,11 +161,14 @@ export function statusAt(session: Pick<Session, 'status' | 'expiresAt'>, now: Da
 
 /** What a session has used up of what it may issue. */
 export type SessionUse = {
-  /** Held against `MAX_ISSUANCES`. */
+  /** Issuances of all configurations. */
   readonly issued: number;
   /** Bits of the configurations that it may issue no more, since their credentials were revoked. */
   readonly barred: number;
 };
 
-/** Issuances that one session records; a wallet's token serves several requests, but not without end. */
+/**
+ * Issuances of one configuration that a session records unless that says otherwise, and its deferred transactions; a wallet's
+ * token serves several requests, but not without end.
+ */
 export const MAX_ISSUANCES = 100;

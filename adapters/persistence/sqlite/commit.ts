@@ -180,7 +180,8 @@ function changeSession(
   const [found] = run.all(FIND_SESSION, tenantId, now, ...fields);
   if (found === undefined) {
     const isGone = run.all(IS_SESSION, tenantId, change.id).length === 0;
-    if (change.issuedExactly === undefined || !isGone) throw new Unexpected('session');
+    if (change.issuedExactly === undefined || change.bars === undefined || !isGone)
+      throw new Unexpected('session');
     return undefined;
   }
   if (writes === NOTHING) return undefined;

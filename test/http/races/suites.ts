@@ -3,6 +3,7 @@ import { administration } from './administration.suite.ts';
 import { approvals } from './approvals.suite.ts';
 import { clientSecrets } from './client-secrets.suite.ts';
 import { editsWithOneTag } from './edits.suite.ts';
+import { issuances } from './issuances.suite.ts';
 import { keys } from './keys.suite.ts';
 import { usedOnce } from './once.suite.ts';
 import { repeatedOffers } from './repeated-offers.suite.ts';
@@ -15,6 +16,7 @@ import { webhookSecrets } from './webhook-secrets.suite.ts';
 export const SUITES: readonly RacedSuite[] = [
   usedOnce,
   repeatedOffers,
+  issuances,
   statuses,
   removedStatusLists,
   approvals,
