@@ -119,7 +119,7 @@ export class DecideDeferred extends needs({
       return committed.done;
     };
     try {
-      await withinLimit(store.read(caller.tenantId), session.id, configuration, record);
+      await withinLimit({ reads: store.read(caller.tenantId) }, session.id, configuration, record);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       batchMaker.discard(caller.configured, made);

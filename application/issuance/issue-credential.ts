@@ -102,19 +102,14 @@ export class IssueCredential extends needs({
     const session = issuable(read.session, configuration.id, known.now, token.grantId, read.use);
     // It may have issued as much of other configurations.
     if ((read.use?.issued ?? 0) >= limitOf(configuration))
-      await withinLimit(
-        known.reads,
-        session.id,
-        configuration,
-        async (room) => room.issuedExactly !== undefined,
-      );
+      await withinLimit(known, session.id, configuration, async (room) => room.issuedExactly !== undefined);
     return known.remember(session);
   }
 
   /** The session may be full of credentials of other configurations. */
   async #spend(known: Known, { configuration, spending }: Accepted, session: Session): Promise<void> {
     const full = { ...configuration, oneActiveSet: false };
-    await withinLimit(known.reads, session.id, full, async (room) => {
+    await withinLimit(known, session.id, full, async (room) => {
       const change = claim(session, configuration.id, spending, room, known.now);
       const revisions = known.isStored ? {} : { revisions: known.configured.state.revisions };
       return (await known.tryCommit({ ...revisions, ...change }, REFUSALS)) === 'done';
@@ -166,7 +161,7 @@ export class IssueCredential extends needs({
     const { batchMaker, statusAllocator } = this.ports;
     const made = await batchMaker.make(known.configured, configuration, { session, claims, holderKeys });
     try {
-      await withinLimit(known.reads, session.id, configuration, async (room, before) => {
+      await withinLimit(known, session.id, configuration, async (room, before) => {
         const spends = spending && { ...spending, now: known.now };
         const change = issue(session, made.batch, token.grantId, room, spends);
         const others = await revoking(statusAllocator, known.configured, configuration, session.id, before);

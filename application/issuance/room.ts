@@ -16,12 +16,13 @@ export function limitOf({ maxIssuances }: Limited): number {
 /**
  * Records an issuance within the limit of its configuration. A session that issued less than that altogether has room for
  * sure, so only for others it is read what they issued.
+ * @param store is read when that is not sure.
  * @param commit with what it expects of the session, and what is on record by then where that was read; false where the
  *   session was not as expected.
  * @throws Failure `credential_request_denied` when there is no room, or the session may not issue.
  */
 export async function withinLimit(
-  reads: TenantReads,
+  store: { readonly reads: TenantReads },
   sessionId: SessionId,
   configuration: Limited,
   commit: (room: Room, before: readonly IssuedBatch[]) => Promise<boolean>,
@@ -30,7 +31,7 @@ export async function withinLimit(
   if (!configuration.oneActiveSet && (await commit({ issuedBelow: limit }, []))) return;
   let seen = -1;
   for (;;) {
-    const { batches = [] } = (await reads.issued(sessionId)) ?? {};
+    const { batches = [] } = (await store.reads.issued(sessionId)) ?? {};
     const own = batches.filter(
       ({ credentialConfigurationId }) => credentialConfigurationId === configuration.id,
     );
