@@ -109,12 +109,6 @@ export class Known {
     return (await this.confirm(this.reads.grantByCode(codeHash))).grant;
   }
 
-  /** From now on no token of the grant counts, whatever comes of the request. */
-  async revoke(grantId: string): Promise<void> {
-    this.hasCommitted = true;
-    await this.#world.store.commit(this.tenantId, { grant: { id: grantId, act: 'revoke' } }, this.now);
-  }
-
   /**
    * Like `commit`, for a part whose refusal is not the end.
    * @returns the session's part when it did not find what it expected; then nothing has happened.

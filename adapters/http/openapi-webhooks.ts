@@ -160,7 +160,8 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
     summary: 'What became of a credential in the wallet',
     description: [
       '`notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells ' +
-        'twice is delivered once.',
+        'twice is delivered once. An offer that is burnt before anything was collected is a `credential_failure` of each of its ' +
+        'credentials, under the id of the delivery.',
       'A failure is noted in `deliveries` of the session and changes nothing else; the wallet hears of none.',
       KEYED,
     ],

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { defined } from '../../domain/shared/defined.ts';
 import { rolesOf } from './authenticate.ts';
+import { IDEMPOTENCY_KEY } from './idempotency.ts';
 import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
 import { finish, OPTIONS } from './openapi-schemas.ts';
 import { inOrder, tagsOf } from './openapi-tags.ts';
@@ -93,6 +94,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
       path: pathParameters(route),
       ...(query !== undefined && { query }),
       ...(takesCondition(route) && { header: CONDITION }),
+      ...(route.isRepeatable && { header: IDEMPOTENCY_KEY }),
     },
     ...(route.body !== undefined && { requestBody: requestBody(route, route.body) }),
     responses: { ...failures(route), ...answers(route) } as Responses,

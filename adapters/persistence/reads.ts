@@ -6,6 +6,7 @@ import type { SessionId } from '../../domain/shared/ids.ts';
 import { DEFERRED, readAuthorization } from './rows/authorization-codec.ts';
 import {
   GRANTS,
+  KEPT_ANSWERS,
   readIssued,
   readPublication,
   readRelease,
@@ -100,6 +101,10 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
     async deferred(id) {
       const row = await one(statements.FIND_DEFERRED, id);
       return row && DEFERRED.read(cipher, row);
+    },
+    async keptAnswer(id, now) {
+      const row = await one(statements.FIND_KEPT_ANSWER, id, now.getTime());
+      return row && KEPT_ANSWERS.read(cipher, row);
     },
     async deferredTransactions({ sessionId, limit }) {
       const rows = await query(statements.LIST_DEFERRED, sessionId ?? null, limit);

@@ -1,4 +1,5 @@
 import type { SessionQuery } from '../../application/ports/store.ts';
+import { HIDDEN } from './rows/session-codec.ts';
 import { named, type Statement } from './statement.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
@@ -54,6 +55,11 @@ export const FIND_BY_SUBJECT = named(
 export const FIND_DEFERRED = named(
   'find_deferred',
   'select * from deferred_transactions where tenant_id = $1 and id = $2',
+);
+
+export const FIND_KEPT_ANSWER = named(
+  'find_kept_answer',
+  'select * from kept_answers where tenant_id = $1 and id = $2 and expires_at > $3',
 );
 
 export const LIST_DEFERRED = named(
@@ -117,7 +123,7 @@ export function listSessionsQuery(query: SessionQuery): {
   if (query.kinds.length === 1) {
     conditions.push(`kind = ${bind(query.kinds[0] ?? '')}`);
     shape += '_kind';
-  }
+  } else conditions.push(`kind <> '${HIDDEN}'`);
   if (query.status !== undefined) {
     conditions.push(`status = ${bind(query.status)}`);
     shape += '_status';

@@ -2,7 +2,7 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
 import { accessTokenPayload, type WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { Identity } from '../../domain/oauth/grant.ts';
-import type { Delivery, Session } from '../../domain/sessions/session.ts';
+import type { ClaimsSource, Delivery, Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
@@ -16,7 +16,7 @@ import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { intend, withDelivery } from '../webhooks/deliveries.ts';
-import { assertIssuable, claimsFaults, claimsSource, denied } from './collect-claims.ts';
+import { assertIssuable, claimsFaults, claimsSource, denied, ownSource } from './collect-claims.ts';
 
 /** Claims to issue, or how long the wallet shall wait before it asks again. */
 export type Provided = { readonly claims: JsonObject } | { readonly intervalSeconds: number };
@@ -36,8 +36,8 @@ export class ClaimsProvider extends needs({
     session: Session,
     configuration: CredentialConfiguration,
   ): Promise<JsonObject | undefined> {
-    if (session.request?.kind !== 'issuance') return undefined;
-    const source = claimsSource(session.request, configuration);
+    const source = sourceOf(session, configuration);
+    if (source === undefined) return undefined;
     if (source.type !== 'inline') return undefined;
     const { claims } = source;
     const faults = await claimsFaults(this.ports, { configured, configuration, claims });
@@ -51,8 +51,8 @@ export class ClaimsProvider extends needs({
     configuration: CredentialConfiguration,
     token: WalletTokenClaims,
   ): Promise<Provided> {
-    if (session.request?.kind !== 'issuance') throw denied('the session holds no offer any more');
-    const source = claimsSource(session.request, configuration);
+    const source = sourceOf(session, configuration);
+    if (source === undefined) throw denied('the session holds no offer any more');
     if (source.type === 'webhook') {
       return this.#fromWebhook(configured, session, configuration, source.webhook, token);
     }
@@ -117,6 +117,12 @@ export class ClaimsProvider extends needs({
     if (noted === undefined) throw denied('the session ended while its claims were fetched');
     return noted;
   }
+}
+
+/** Of an offer that was removed only that is renewed whose claims it did not bring. */
+function sourceOf({ request }: Session, configuration: CredentialConfiguration): ClaimsSource | undefined {
+  if (request === null) return ownSource(configuration);
+  return request.kind === 'issuance' ? claimsSource(request, configuration) : undefined;
 }
 
 const MAX_INTERVAL_SECONDS = 86_400;

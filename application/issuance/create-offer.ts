@@ -9,6 +9,7 @@ import {
   offerLink,
 } from '../../domain/issuance/offer.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
+import type { AnswerName } from '../../domain/sessions/kept-answer.ts';
 import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
@@ -23,6 +24,7 @@ import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
+import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
@@ -48,12 +50,23 @@ export class CreateOffer extends needs({
   schemaValidator: SchemaValidator,
   webhooks: Webhooks,
 }) {
-  /** @throws Failure `forbidden` outside the client's configurations, `invalid_input` with the path of the fault. */
-  execute(caller: RememberedCaller, request: OfferRequest): Promise<CreatedOffer> {
-    return attemptFor(this.ports, caller, (known, present) => this.#offer(known, present, request));
+  /**
+   * @param name of the answer, where the client wants to be able to ask again.
+   * @throws Failure `forbidden` outside the client's configurations, `invalid_input` with the path of the fault,
+   *   `conflict` where the name was another request's.
+   */
+  execute(caller: RememberedCaller, request: OfferRequest, name?: AnswerName): Promise<CreatedOffer> {
+    return attemptFor(this.ports, caller, (known, present) =>
+      answerOnce<CreatedOffer>(known, name, (keeping) => this.#offer(known, present, request, keeping)),
+    );
   }
 
-  async #offer(known: Known, caller: TenantCaller, asked: OfferRequest): Promise<CreatedOffer> {
+  async #offer(
+    known: Known,
+    caller: TenantCaller,
+    asked: OfferRequest,
+    keeping: Keeping<CreatedOffer>,
+  ): Promise<CreatedOffer> {
     const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
     const { issuer } = configured;
@@ -87,16 +100,16 @@ export class CreateOffer extends needs({
       request: issuanceRequest(request, offer, uri),
     });
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    await known.commit({
-      opens: { session, ...defined({ grant }) },
-      ...referredTo(session, request.reference),
-    });
-    return {
+    const created = {
       uri,
       session: session.id,
       crossDeviceUri: uri,
       ...(session.useDcApi && { dcApi: { protocol: DC_API_PROTOCOL, data: offer } }),
     };
+    const { change, refusals } = keeping(created);
+    const opens = { session, ...defined({ grant }) };
+    await known.commit({ opens, ...referredTo(session, request.reference), ...change }, refusals);
+    return created;
   }
 
   #grant(request: OfferRequest, session: Session, code: string): NewGrant {

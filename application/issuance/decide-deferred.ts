@@ -3,18 +3,23 @@ import { describeDeferred } from '../../domain/audit/describe-change.ts';
 import { mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import { complete } from '../../domain/issuance/issuing.ts';
+import { complete, type Room } from '../../domain/issuance/issuing.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
+import { StatusAllocator } from '../status-lists/status-allocator.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
+import { revoking } from './active-set.ts';
 import { BatchMaker, type MadeBatch } from './batch-maker.ts';
 import { claimsFaults } from './collect-claims.ts';
+import { withinLimit } from './room.ts';
 
 /** A credential as a wallet takes it: an SD-JWT, or an mdoc in base64url. */
 const Credential = z
@@ -51,6 +56,8 @@ const MAX_LISTED = 500;
 export class DecideDeferred extends needs({
   store: Store,
   batchMaker: BatchMaker,
+  statusAllocator: StatusAllocator,
+  tenantConfigurations: TenantConfigurations,
   schemaValidator: SchemaValidator,
   sessionNotes: SessionNotes,
   clock: Clock,
@@ -82,7 +89,7 @@ export class DecideDeferred extends needs({
     id: string,
     completion: DeferredCompletion,
   ): Promise<DeferredTransaction> {
-    const { store, clock, batchMaker } = this.ports;
+    const { store, clock, batchMaker, statusAllocator, tenantConfigurations } = this.ports;
     const transaction = await this.get(caller, id);
     assertPending(transaction, clock.now());
     const configuration = await caller.configured.credentialConfiguration(
@@ -97,8 +104,24 @@ export class DecideDeferred extends needs({
     const { credentials, batch } = made;
     const now = clock.now();
     const audit = { by: caller, change: describeDeferred(id, 'completed') };
-    const change = { ...complete(session, id, credentials, batch), audit };
-    if (!(await store.commit(caller.tenantId, change, now)).done) {
+    const record = async (room: Room, before: readonly IssuedBatch[]) => {
+      const { statuses = [] } = await revoking(
+        statusAllocator,
+        caller.configured,
+        configuration,
+        session.id,
+        before,
+      );
+      const change = { ...complete(session, transaction, credentials, batch, room), statuses, audit };
+      const committed = await store.commit(caller.tenantId, change, now);
+      if (committed.done && statuses.length > 0)
+        tenantConfigurations.committed(caller.tenantId, { statuses }, { done: true });
+      return committed.done;
+    };
+    try {
+      await withinLimit({ reads: store.read(caller.tenantId) }, session.id, configuration, record);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
       batchMaker.discard(caller.configured, made);
       assertPending(await this.get(caller, id), now);
       throw over();

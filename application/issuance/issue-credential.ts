@@ -23,11 +23,14 @@ import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
 import { Random } from '../ports/random.ts';
+import { StatusAllocator } from '../status-lists/status-allocator.ts';
+import { revoking } from './active-set.ts';
 import { BatchMaker, type MadeBatch } from './batch-maker.ts';
 import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
+import { limitOf, withinLimit } from './room.ts';
 
 /** A request to a protected endpoint of the issuer, as it came. */
 export type WalletRequest = {
@@ -58,6 +61,7 @@ export class IssueCredential extends needs({
   holderKeys: HolderKeys,
   claimsProvider: ClaimsProvider,
   batchMaker: BatchMaker,
+  statusAllocator: StatusAllocator,
   credentialFactory: CredentialFactory,
   random: Random,
 }) {
@@ -77,7 +81,7 @@ export class IssueCredential extends needs({
       }
       await this.ports.credentialFactory.assertReady(known.configured, configuration);
       // The request is spent before a backend is called, so that nobody has it called twice.
-      await known.claim(claim(session, configuration.id, spending), REFUSALS);
+      await this.#spend(known, accepted, session);
       const provided = await claimsProvider.provide(known.configured, session, configuration, token);
       if ('intervalSeconds' in provided) {
         const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);
@@ -90,12 +94,26 @@ export class IssueCredential extends needs({
   /** Nothing is made for a request that is going to be refused, however often it comes. */
   async #session(known: Known, { token, configuration, spending }: Accepted): Promise<Session> {
     const remembered = known.remembered(token.publicId);
-    if (remembered !== undefined) return issuable(remembered, configuration.id, known.now);
+    if (remembered !== undefined) return issuable(remembered, configuration.id, known.now, token.grantId);
     const { uses, unrevoked } = spending;
     const read = await known.confirm(known.reads.issuing(token.publicId, uses, unrevoked));
     if (read.used !== undefined) throw replayed(read.used);
     if (read.revoked) throw revoked();
-    return known.remember(issuable(read.session, configuration.id, known.now, read.use));
+    const session = issuable(read.session, configuration.id, known.now, token.grantId, read.use);
+    // It may have issued as much of other configurations.
+    if ((read.use?.issued ?? 0) >= limitOf(configuration))
+      await withinLimit(known, session.id, configuration, async (room) => room.issuedExactly !== undefined);
+    return known.remember(session);
+  }
+
+  /** The session may be full of credentials of other configurations. */
+  async #spend(known: Known, { configuration, spending }: Accepted, session: Session): Promise<void> {
+    const full = { ...configuration, oneActiveSet: false };
+    await withinLimit(known, session.id, full, async (room) => {
+      const change = claim(session, configuration.id, spending, room, known.now);
+      const revisions = known.isStored ? {} : { revisions: known.configured.state.revisions };
+      return (await known.tryCommit({ ...revisions, ...change }, REFUSALS)) === 'done';
+    });
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {
@@ -135,15 +153,20 @@ export class IssueCredential extends needs({
    */
   async #handOut(
     known: Known,
-    { configuration, holderKeys }: Accepted,
+    { configuration, holderKeys, token }: Accepted,
     session: Session,
     claims: JsonObject,
     spending?: Accepted['spending'],
   ): Promise<JsonObject> {
-    const { batchMaker } = this.ports;
+    const { batchMaker, statusAllocator } = this.ports;
     const made = await batchMaker.make(known.configured, configuration, { session, claims, holderKeys });
     try {
-      await known.commit(issue(session, made.batch, spending), REFUSALS);
+      await withinLimit(known, session.id, configuration, async (room, before) => {
+        const spends = spending && { ...spending, now: known.now };
+        const change = issue(session, made.batch, token.grantId, room, spends);
+        const others = await revoking(statusAllocator, known.configured, configuration, session.id, before);
+        return (await known.tryCommit({ ...change, ...others }, REFUSALS)) === 'done';
+      });
     } catch (error) {
       // What is refused has not happened for sure.
       if (error instanceof Failure) batchMaker.discard(known.configured, made);

@@ -15,6 +15,7 @@ import { Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { deliver, intend, withDelivery } from '../webhooks/deliveries.ts';
+import { webhookOfOutcome } from '../webhooks/outcome-webhook.ts';
 import { revoked, type WalletRequest } from './issue-credential.ts';
 
 /** The notification endpoint (OpenID4VCI 1.0 section 11): what became of a credential in the wallet. */
@@ -49,7 +50,7 @@ export class ReceiveNotification extends needs({
       }
       const configurationId = batch.credentialConfigurationId;
       const notification = { ...told, credentialConfigurationId: configurationId, at: now.toISOString() };
-      const webhook = await webhookOf(configured, session, configurationId);
+      const webhook = await webhookOfOutcome(configured, session, configurationId);
       await this.#note(configured, session, notification, webhook);
     });
   }
@@ -78,15 +79,4 @@ export class ReceiveNotification extends needs({
     const { delivery } = await deliver(this.ports, webhook, intent, body, about);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
   }
-}
-
-/** The webhook of the offer, else that of the configuration. */
-async function webhookOf(
-  configured: TenantConfiguration,
-  { request }: Session,
-  configurationId: string,
-): Promise<WebhookConfigValue | undefined> {
-  if (request?.kind === 'issuance' && request.notifyWebhook !== undefined) return request.notifyWebhook;
-  const configuration = await configured.credentialConfiguration(configurationId);
-  return configuration?.notificationWebhook ?? undefined;
 }

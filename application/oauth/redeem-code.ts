@@ -9,8 +9,9 @@ import { type AuthorizationCodeRequest, narrow } from '../../domain/oauth/token-
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { attempt } from '../attempt.ts';
-import { WORLD } from '../known.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { BurntOffers, isWithoutOffer } from './burnt-offers.ts';
 import { type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { hashCode } from './redeem-grant.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
@@ -18,7 +19,12 @@ import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 const refused = (message: string) => new Failure('invalid_grant', message);
 
 /** An authorization code for an access token (RFC 6749 section 4.1.3, RFC 7636 section 4.6). */
-export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, tokenIssuer: TokenIssuer }) {
+export class RedeemCode extends needs({
+  ...WORLD,
+  oauthCallers: OAuthCallers,
+  tokenIssuer: TokenIssuer,
+  burntOffers: BurntOffers,
+}) {
   /** @throws Failure `invalid_grant`, and what `OAuthCallers` throws. */
   execute(
     tenantId: TenantId,
@@ -32,14 +38,14 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
       const caller = await oauthCallers.identify(configured, server, 'token', request, now);
 
       const { grant, authorization } = ofServer(await known.grant(hashCode(redemption.code)), server);
-      if (grant.consumedAt !== null) {
-        // RFC 6749 section 4.1.2: a code that comes back was stolen, from whomever
-        await known.revoke(grant.id);
-        throw refused('the code was used before');
-      }
-      if (grant.expiresAt <= now) throw refused('the code has expired');
+      if (grant.consumedAt === null && grant.expiresAt <= now) throw refused('the code has expired');
       assertSameRequest(authorization, redemption);
       assertSameHolder(authorization, caller);
+      if (grant.consumedAt !== null) {
+        // RFC 6749 section 4.1.2: one of two who can prove the same is not who should. Who cannot takes nothing away.
+        await this.#revoke(known, grant);
+        throw refused('the code was used before');
+      }
       const configurationIds = narrow(grant.credentialConfigurationIds, redemption.wanted);
       // OpenID4VCI 1.0 section 6.2: details in either request are answered with identifiers
       const identifiers = authorization.byDetails || redemption.wanted !== undefined;
@@ -63,11 +69,22 @@ export class RedeemCode extends needs({ ...WORLD, oauthCallers: OAuthCallers, to
         );
       } catch (error) {
         // Somebody else was first: of two who hold the code, one is not who should.
-        if (error instanceof Failure && error.code === 'invalid_grant') await known.revoke(grant.id);
+        if (error instanceof Failure && error.code === 'invalid_grant') await this.#revoke(known, grant);
         throw error;
       }
       return answer;
     });
+  }
+
+  /** From now on no token of the grant counts. An offer stays: another wallet may come with it. */
+  async #revoke(known: Known, { id, publicId }: Grant): Promise<void> {
+    await this.ports.burntOffers.burn(
+      known,
+      { id, act: 'revoke' },
+      publicId,
+      'code_replayed',
+      isWithoutOffer,
+    );
   }
 }
 

@@ -1,13 +1,22 @@
 import { createHash, createHmac } from 'node:crypto';
-import { type Grant, MAX_TX_CODE_ATTEMPTS, redeem, redeemable, spent } from '../../domain/oauth/grant.ts';
+import {
+  type Grant,
+  isAnsweredAgain,
+  MAX_TX_CODE_ATTEMPTS,
+  redeem,
+  redeemable,
+  spent,
+  unused,
+} from '../../domain/oauth/grant.ts';
 import { narrow, type PreAuthorizedCodeRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { attempt } from '../attempt.ts';
-import { WORLD } from '../known.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
+import { BurntOffers } from './burnt-offers.ts';
+import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 /** A pre-authorized code for an access token (OpenID4VCI 1.0 section 6). */
@@ -15,54 +24,97 @@ export class RedeemGrant extends needs({
   ...WORLD,
   oauthCallers: OAuthCallers,
   tokenIssuer: TokenIssuer,
+  burntOffers: BurntOffers,
   settings: ServiceSettings,
 }) {
   /** @throws Failure `invalid_grant`, `invalid_request`, and what `OAuthCallers` throws. */
-  execute(
-    tenantId: TenantId,
-    request: OAuthRequest,
-    { code, txCode, wanted }: PreAuthorizedCodeRequest,
-  ): Promise<TokenAnswer> {
-    const { oauthCallers, tokenIssuer } = this.ports;
+  execute(tenantId: TenantId, request: OAuthRequest, wanted: PreAuthorizedCodeRequest): Promise<TokenAnswer> {
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      const caller = await oauthCallers.identify(configured, 'built-in', 'token', request, now);
-      const found = await known.grant(hashCode(code));
-      const txCodeHash = txCode === undefined ? null : this.#hashOf(txCode, found);
-      if (isReplay(found, txCodeHash)) await known.revoke(found.id);
-      const { grant, act } = redeem(found, txCodeHash, now);
-      const configurationIds = narrow(grant.credentialConfigurationIds, wanted);
-      const asked = { identifiers: wanted !== undefined, configurationIds: wanted && configurationIds };
-      const redemption = await tokenIssuer.redemption(configured, caller, asked, now);
-      const refusals = { grant: spent, session: spent, uses: replayedBy(caller) };
-      const limit = grant.txCodeHash === null ? {} : { attemptsBelow: MAX_TX_CODE_ATTEMPTS };
-      if (act === 'attempt') {
-        await known.commit({ grant: { id: grant.id, act, attemptsBelow: MAX_TX_CODE_ATTEMPTS } }, refusals);
-        throw new Failure('invalid_grant', 'the tx_code is wrong');
-      }
-      const change = { grant: { id: grant.id, act, redemption, ...limit }, session: redeemable(grant) };
-      const redeemed = { ...grant, holder: redemption.holder };
-      // Made before the code is spent: a key provider that does not answer costs the wallet nothing.
-      const answer = await tokenIssuer.respond(configured, redeemed, caller, configurationIds, now);
-      await known.claim({ ...change, uses: caller.used }, refusals);
-      return answer;
+      const caller = await this.ports.oauthCallers.identify(configured, 'built-in', 'token', request, now);
+      const found = await known.grant(hashCode(wanted.code));
+      const again = await this.#again(known, found, caller, wanted);
+      return again ?? this.#redeem(known, found, caller, wanted);
     });
   }
 
+  async #redeem(
+    known: Known,
+    found: Grant | undefined,
+    caller: OAuthCaller,
+    request: PreAuthorizedCodeRequest,
+  ): Promise<TokenAnswer> {
+    const { tokenIssuer } = this.ports;
+    const { configured, now } = known;
+    const { wanted } = request;
+    const { grant, act } = redeem(found, this.#hashOf(request.txCode, found), now);
+    const configurationIds = narrow(grant.credentialConfigurationIds, wanted);
+    const asked = { identifiers: wanted !== undefined, configurationIds: wanted && configurationIds };
+    const redemption = await tokenIssuer.redemption(configured, caller, asked, now);
+    const overtaken = spent();
+    const refusals = { grant: () => overtaken, session: spent, uses: replayedBy(caller) };
+    const limit = grant.txCodeHash === null ? {} : { attemptsBelow: MAX_TX_CODE_ATTEMPTS };
+    if (act === 'attempt') return this.#count(known, grant);
+    const change = { grant: { id: grant.id, act, redemption, ...limit }, session: redeemable(grant) };
+    const redeemed = { ...grant, holder: redemption.holder };
+    // Made before the code is spent: a key provider that does not answer costs the wallet nothing.
+    const answer = await tokenIssuer.respond(configured, redeemed, caller, configurationIds, now);
+    try {
+      await known.claim({ ...change, uses: caller.used }, refusals);
+      return answer;
+    } catch (error) {
+      if (error !== overtaken) throw error;
+    }
+    // Somebody was first a moment ago, perhaps the wallet itself.
+    const present = (await known.reads.grantByCode(hashCode(request.code)))?.grant;
+    const again = await this.#again(known, present, caller, request);
+    if (again === undefined) throw overtaken;
+    return again;
+  }
+
+  /** A transaction code was wrong. The last one that may be burns the offer, and exactly one caller finds that it was the last. */
+  async #count(known: Known, { id, publicId }: Grant): Promise<never> {
+    const { burntOffers } = this.ports;
+    const isLast = spent();
+    try {
+      const change = { id, act: 'attempt', attemptsBelow: MAX_TX_CODE_ATTEMPTS - 1 } as const;
+      await known.commit({ grant: change }, { grant: () => isLast });
+    } catch (error) {
+      if (error !== isLast) throw error;
+      const last = { id, act: 'attempt', attemptsBelow: MAX_TX_CODE_ATTEMPTS } as const;
+      if (!(await burntOffers.burn(known, last, publicId, 'tx_code_attempts'))) throw isLast;
+    }
+    throw new Failure('invalid_grant', 'the tx_code is wrong');
+  }
+
+  /**
+   * The answer that the wallet got already: another access token of the same grant, and the same refresh token. Nothing of
+   * the grant changes.
+   * @returns undefined for whoever did not redeem the code.
+   * @throws Failure `invalid_grant` when the wallet has used its answer.
+   */
+  async #again(
+    known: Known,
+    grant: Grant | undefined,
+    caller: OAuthCaller,
+    { txCode, wanted }: PreAuthorizedCodeRequest,
+  ): Promise<TokenAnswer | undefined> {
+    const { configured, now } = known;
+    const asked = { identifiers: wanted !== undefined, configurationIds: wanted && [...new Set(wanted)] };
+    if (!isAnsweredAgain(grant, this.#hashOf(txCode, grant), holderOf(caller), asked, now)) return undefined;
+    const configurationIds = grant.holder.configurationIds ?? grant.credentialConfigurationIds;
+    const answer = await this.ports.tokenIssuer.respond(configured, grant, caller, configurationIds, now);
+    const change = { unrevoked: grant.id, session: unused(grant), uses: caller.used };
+    await known.claim(change, { unrevoked: spent, session: spent, uses: replayedBy(caller) });
+    return answer;
+  }
+
   /** @returns the hash as the grant has it, under whichever secret it was made, else the present one. */
-  #hashOf(txCode: string, grant: Grant | undefined): string | null {
+  #hashOf(txCode: string | undefined, grant: Grant | undefined): string | null {
+    if (txCode === undefined) return null;
     const hashes = hashTxCode(this.ports.settings, txCode);
     return hashes.find((hash) => hash === grant?.txCodeHash) ?? hashes[0] ?? null;
   }
-}
-
-/**
- * RFC 6749 section 4.1.2: the one who holds the tokens of a code that comes back may not be who should. Who saw the code and
- * knows no transaction code could not have redeemed it, and must not take the tokens of the one who did.
- */
-function isReplay(grant: Grant | undefined, txCodeHash: string | null): grant is Grant {
-  if (grant?.kind !== 'pre_authorized_code' || grant.consumedAt === null) return false;
-  return grant.txCodeHash === null || grant.txCodeHash === txCodeHash;
 }
 
 export function hashCode(code: string): string {

@@ -9,6 +9,7 @@ import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { BurntOffers, isWithoutOffer } from './burnt-offers.ts';
 import { type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
@@ -19,6 +20,7 @@ export class RefreshAccess extends needs({
   ...WORLD,
   oauthCallers: OAuthCallers,
   tokenIssuer: TokenIssuer,
+  burntOffers: BurntOffers,
   settings: ServiceSettings,
 }) {
   /** @throws Failure `invalid_grant`, `invalid_scope`, and what `OAuthCallers` throws. */
@@ -63,7 +65,7 @@ export class RefreshAccess extends needs({
     const stolen = () => refused('the refresh token was used before');
     const step = refreshStep(generation, grant.generation);
     if (step === 'stolen') {
-      await known.revoke(grant.id);
+      await this.#revoke(known, grant);
       throw stolen();
     }
     if (step === 'advance') {
@@ -85,6 +87,13 @@ export class RefreshAccess extends needs({
     const answer = await respond(grant.generation);
     if (caller.used.length > 0) await known.claim({ uses: caller.used }, { uses });
     return answer;
+  }
+
+  /** From now on no token of the grant counts. A pre-authorized code was its offer's only one. */
+  async #revoke(known: Known, { id, publicId, kind }: Grant): Promise<void> {
+    const isBurnt = kind === 'pre_authorized_code' ? () => true : isWithoutOffer;
+    const revocation = { id, act: 'revoke' } as const;
+    await this.ports.burntOffers.burn(known, revocation, publicId, 'refresh_token_replayed', isBurnt);
   }
 }
 

@@ -5,7 +5,7 @@ import {
   BOUND_LIFETIME_SECONDS,
   type WalletTokenClaims,
 } from '../../domain/oauth/access-token.ts';
-import type { Grant, Redeemer, Redemption } from '../../domain/oauth/grant.ts';
+import type { Asked, Grant, GrantHolder, Redemption } from '../../domain/oauth/grant.ts';
 import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -43,17 +43,19 @@ export class TokenIssuer extends needs({
   async redemption(
     configured: TenantConfiguration,
     caller: OAuthCaller,
-    asked: { readonly identifiers: boolean; readonly configurationIds?: readonly string[] | undefined },
+    asked: Asked,
     now: Date,
   ): Promise<Redemption> {
     const { refreshTokenSeconds, chainedAs } = await configured.issuance();
     const { configurationIds } = asked;
-    const refreshable = now.getTime() + refreshTokenSeconds * 1000;
+    const holder = holderOf(caller);
+    // Who gets no refresh token has no use for the grant after its access token.
+    const refreshable = now.getTime() + (isBound(holder) ? refreshTokenSeconds * 1000 : 0);
     // The last access token may come at the end of the last refresh token.
     const longest = Math.max(BOUND_LIFETIME_SECONDS, chainedAs?.token.lifetimeSeconds ?? 0);
     return {
       holder: {
-        ...holderOf(caller),
+        ...holder,
         identifiers: asked.identifiers,
         refreshableUntil: Math.floor(refreshable / 1000),
         ...defined({ configurationIds }),
@@ -145,6 +147,6 @@ async function scopeWithin(
   return kept.length === 0 ? undefined : kept.join(' ');
 }
 
-function isBound(holder: Redeemer | null): boolean {
+function isBound(holder: GrantHolder | null): boolean {
   return holder?.authenticated === true || holder?.keyThumbprint !== undefined;
 }

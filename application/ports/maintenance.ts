@@ -35,7 +35,8 @@ export type Maintenance = EventLog & {
    * keeps the row without request and outcome, and its events; the one who remembers the request can do nothing with it
    * either, since the session has expired at `now` at the latest. What was issued stays on record either way, so that
    * a credential can be revoked as long as it lives. A session with a deferred transaction that is neither over nor
-   * handed out stays as it is. The oldest of a tenant come first.
+   * handed out stays as it is; of one whose credentials a wallet may renew stays what that needs, hidden where
+   * sessions are removed in full, until the grant ends. The oldest of a tenant come first.
    * @param defaults for tenants that configured nothing; these remove in full.
    * @returns how many sessions it touched, at most `limit`; `unsent` where events went that were to be handed on and were
    *   not yet.

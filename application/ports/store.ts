@@ -3,6 +3,7 @@ import type { DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import type { KeptAnswer } from '../../domain/sessions/kept-answer.ts';
 import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
 import type { SessionNames } from '../../domain/sessions/session-search.ts';
 import type { Profile } from '../../domain/shared/finding.ts';
@@ -117,6 +118,8 @@ export type TenantReads = {
   grantByCode(codeHash: string): WithTenant<{ readonly grant: Grant | undefined }>;
   grant(id: string): WithTenant<{ readonly grant: Grant | undefined }>;
   authorization(id: string): WithTenant<{ readonly authorization: Authorization | undefined }>;
+  /** What a client was answered before, unless that is over. */
+  keptAnswer(id: string, now: Date): Promise<KeptAnswer | undefined>;
   deferred(id: string): Promise<DeferredTransaction | undefined>;
   /** The newest first. */
   deferredTransactions(query: DeferredQuery): Promise<DeferredTransaction[]>;

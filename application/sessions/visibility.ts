@@ -28,6 +28,7 @@ export function visibleKinds(caller: TenantCaller): SessionKind[] {
 
 /** Whether the caller's roles and restrictions let it know of this session. */
 export function isVisible(caller: TenantCaller, session: Session): boolean {
+  if (session.isHidden) return false;
   if (!caller.roles.some((role) => KIND_OF_ROLE[role] === session.kind)) return false;
   const allowed =
     session.kind === 'issuance' ? caller.allowedIssuanceConfigs : caller.allowedPresentationConfigs;

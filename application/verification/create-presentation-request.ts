@@ -1,5 +1,6 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { AnswerName } from '../../domain/sessions/kept-answer.ts';
 import { isDcApi, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { publicIdOf } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
@@ -27,6 +28,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
@@ -77,17 +79,25 @@ export class CreatePresentationRequest extends needs({
   webhooks: Webhooks,
 }) {
   /**
+   * @param name of the answer, where the client wants to be able to ask again.
    * @throws Failure `forbidden` outside the client's restriction, `not_found` for an unknown configuration,
    *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries, no origin.
    */
-  execute(caller: RememberedCaller, body: PresentationRequestBody): Promise<PresentationOffer> {
-    return attemptFor(this.ports, caller, (known, present) => this.#request(known, present, body));
+  execute(
+    caller: RememberedCaller,
+    body: PresentationRequestBody,
+    name?: AnswerName,
+  ): Promise<PresentationOffer> {
+    return attemptFor(this.ports, caller, (known, present) =>
+      answerOnce<PresentationOffer>(known, name, (keeping) => this.#request(known, present, body, keeping)),
+    );
   }
 
   async #request(
     known: Known,
     caller: TenantCaller,
     body: PresentationRequestBody,
+    keeping: Keeping<PresentationOffer>,
   ): Promise<PresentationOffer> {
     const { random, settings, webhooks } = this.ports;
     const { configured, tenantId, now } = known;
@@ -117,8 +127,10 @@ export class CreatePresentationRequest extends needs({
       useDcApi: isDcApi(made.request),
       request: made.request,
     });
-    await known.commit({ opens: { session }, ...referredTo(session, body.reference) });
-    return offerOf(session.id, configuration, made);
+    const offer = offerOf(session.id, configuration, made);
+    const { change, refusals } = keeping(offer);
+    await known.commit({ opens: { session }, ...referredTo(session, body.reference), ...change }, refusals);
+    return offer;
   }
 
   /** The wallet fetches the request, unless it stands in the address, and posts its answer. */

@@ -3,6 +3,7 @@ import type { DeferredChange, DeferredTransaction } from '../issuance/deferred.t
 import type { Authorization } from '../oauth/authorization.ts';
 import type { GrantChange, NewGrant } from '../oauth/grant.ts';
 import type { UsedValue } from '../oauth/used-value.ts';
+import type { KeptAnswer } from '../sessions/kept-answer.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
 import type { SessionId } from '../shared/ids.ts';
@@ -32,6 +33,8 @@ export type Change = {
     readonly authorization?: Authorization;
     readonly deferred?: DeferredTransaction;
   };
+  /** Said to a client, who asked for it under a key; one that is known and not over undoes the whole change. */
+  readonly keeps?: KeptAnswer;
   readonly issued?: IssuedBatch;
   /** Of entries that were not revoked, unless they are revoked again. */
   readonly statuses?: readonly StatusChange[];
@@ -55,7 +58,8 @@ export type Part =
   | 'authorization'
   | 'deferred'
   | 'statuses'
-  | 'removes';
+  | 'removes'
+  | 'keeps';
 
 export type Committed =
   | {

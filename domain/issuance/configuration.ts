@@ -104,6 +104,23 @@ export const CredentialConfigurationBody = z
       .boolean()
       .default(false)
       .describe('Gives each credential an entry in a status list; without it none can be revoked'),
+    maxIssuances: z
+      .number()
+      .int()
+      .min(1)
+      .max(1000)
+      .nullish()
+      .describe(
+        'How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet ' +
+          'asks; 100 unless stated. Later ones are denied',
+      ),
+    oneActiveSet: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active ' +
+          'set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials',
+      ),
     lifeTime: z
       .number()
       .int()
@@ -118,6 +135,10 @@ export const CredentialConfigurationBody = z
       ),
   })
   .superRefine((body, context) => {
+    if (body.oneActiveSet && !body.statusManagement) {
+      const message = 'needs statusManagement: what has no status cannot be revoked';
+      context.addIssue({ code: 'custom', path: ['oneActiveSet'], message });
+    }
     for (const { path, message } of configurationFaults(body)) {
       context.addIssue({ code: 'custom', path: path.split('.'), message });
     }

@@ -119,7 +119,8 @@ export const IssuanceConfigurationBody = z
       .max(31_536_000)
       .default(2_592_000)
       .describe(
-        'lifetime of refresh tokens, at most as long as their session is kept; 0 issues and takes none',
+        'lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that ' +
+          'session. 0 issues and takes none',
       ),
     requestEncryption: Use.default('optional').describe('encrypted credential requests'),
     responseEncryption: Use.default('optional').describe('encrypted credential responses'),

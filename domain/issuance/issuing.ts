@@ -3,6 +3,7 @@ import {
   ISSUING_STATUSES,
   MAX_ISSUANCES,
   MOVES,
+  RENEWING_STATUSES,
   type Session,
   type SessionUse,
   statusAt,
@@ -11,9 +12,11 @@ import type { SessionChange } from '../sessions/session-change.ts';
 import { Failure } from '../shared/failure.ts';
 import type { IssuedBatch } from '../status-lists/status-list.ts';
 import type { DeferredTransaction } from './deferred.ts';
+import { renews } from './renewal.ts';
 
 /**
  * What could not be recorded afterwards is refused before anybody is asked for claims or signs; the record decides again.
+ * @param grantId of the access token, if it is one of ours.
  * @param use what the session has used up, where that was read with it.
  * @returns the session, which may have completed.
  * @throws Failure `credential_request_denied` (OpenID4VCI 1.0 section 8.3.1.2) when it is over, does not offer the
@@ -23,15 +26,20 @@ export function issuable(
   session: Session | undefined,
   configurationId: string,
   now: Date,
+  grantId: string | undefined,
   use?: SessionUse,
 ): Session {
-  if (session === undefined || !ISSUING_STATUSES.includes(statusAt(session, now))) throw offerOver();
+  if (session === undefined) throw offerOver();
+  const isRenewed = renews(session, configurationId, grantId);
+  if (!isRenewed && !ISSUING_STATUSES.includes(statusAt(session, now))) throw offerOver();
   const { request, configurationIds } = session;
-  if (request?.kind !== 'issuance' || !configurationIds.includes(configurationId)) {
+  // What is left of an offer that was removed says of nothing but what may be renewed.
+  const isOffered = request === null ? isRenewed : request.kind === 'issuance';
+  if (!isOffered || !configurationIds.includes(configurationId)) {
     throw new Failure('credential_request_denied', 'the offer does not cover this credential');
   }
   const { bit } = bitsOf(session, configurationId);
-  if (use !== undefined && (use.issued >= MAX_ISSUANCES || (use.barred & bit) !== 0)) throw offerOver();
+  if (use !== undefined && (use.barred & bit) !== 0) throw offerOver();
   return session;
 }
 
@@ -43,13 +51,44 @@ function bitsOf({ configurationIds }: Pick<Session, 'configurationIds'>, configu
   };
 }
 
-/** What a session must be to issue one more credential of the configuration. */
-function mayIssue(session: Pick<Session, 'id' | 'configurationIds'>, configurationId: string): SessionChange {
+/** What the session must have issued altogether, so that there is room for one more. */
+export type Room = Pick<SessionChange, 'issuedBelow' | 'issuedExactly'>;
+
+type Issuing = Pick<Session, 'id' | 'status' | 'expiresAt' | 'configurationIds' | 'issuedMask'>;
+
+/**
+ * What a session must be to issue one more credential of the configuration. In its time the record says that it lasts, so
+ * whoever remembers one that was removed meanwhile finds out.
+ * @param grantId of the access token.
+ */
+function mayIssue(
+  session: Issuing,
+  configurationId: string,
+  grantId: string | undefined,
+  room: Room,
+  now: Date,
+): SessionChange {
+  const isOver = session.expiresAt <= now && renews(session, configurationId, grantId);
   return {
+    ...(isOver ? { anytime: RENEWING_STATUSES } : { running: ISSUING_STATUSES }),
     id: session.id,
-    running: ISSUING_STATUSES,
     unbarred: bitsOf(session, configurationId).bit,
-    issuedBelow: MAX_ISSUANCES,
+    ...room,
+  };
+}
+
+/** The same for what was begun in time: it may end after the session's. */
+function mayStillIssue(
+  session: Issuing,
+  configurationId: string,
+  grantId: string | undefined,
+  room: Room,
+): SessionChange {
+  return {
+    anytime: renews(session, configurationId, grantId) ? RENEWING_STATUSES : ISSUING_STATUSES,
+    id: session.id,
+    unbarred: bitsOf(session, configurationId).bit,
+    ...room,
   };
 }
 
@@ -65,33 +104,42 @@ export function spent(uses: readonly UsedValue[], grantId: string | undefined): 
  * Spends what the request brought, before its backend is asked for the claims. The backend may put things off, so it is
  * not asked while the session has no room for another transaction.
  */
-export function claim(session: Session, configurationId: string, spending: Spent) {
-  const change: SessionChange = { ...mayIssue(session, configurationId), deferredBelow: MAX_ISSUANCES };
+export function claim(session: Session, configurationId: string, spending: Spent, room: Room, now: Date) {
+  const may = mayIssue(session, configurationId, spending.unrevoked, room, now);
+  const change: SessionChange = { ...may, deferredBelow: MAX_ISSUANCES };
   return { ...spending, session: change };
 }
 
 /**
  * The credentials are on record and go out; the session completes when they were the last ones.
+ * @param grantId of the access token.
  * @param spending absent when the request was claimed before: then it may end after the session's time.
  */
-export function issue(session: Session, batch: IssuedBatch, spending?: Spent) {
-  const { bit, all } = bitsOf(session, batch.credentialConfigurationId);
-  const { running = [], ...rest } = mayIssue(session, batch.credentialConfigurationId);
+export function issue(
+  session: Session,
+  batch: IssuedBatch,
+  grantId: string | undefined,
+  room: Room,
+  spending?: Spent & { readonly now: Date },
+) {
+  const { credentialConfigurationId: id } = batch;
+  const { bit, all } = bitsOf(session, id);
   const change: SessionChange = {
-    ...rest,
-    ...(spending === undefined ? { anytime: running } : { running }),
+    ...(spending === undefined
+      ? mayStillIssue(session, id, grantId, room)
+      : mayIssue(session, id, grantId, room, spending.now)),
     counts: true,
     sets: { bit, all, last: MOVES.complete },
   };
-  return { ...spending, session: change, issued: batch };
+  const { now: _now, ...spends } = spending ?? {};
+  return { ...spends, session: change, issued: batch };
 }
 
 /** The backend cannot say yet: the session lives at least as long as the transaction. */
 export function defer(session: Session, transaction: DeferredTransaction) {
-  const { running = [], ...rest } = mayIssue(session, transaction.credentialConfigurationId);
+  const { credentialConfigurationId, grantId } = transaction;
   const change: SessionChange = {
-    ...rest,
-    anytime: running,
+    ...mayStillIssue(session, credentialConfigurationId, grantId ?? undefined, {}),
     deferredBelow: MAX_ISSUANCES,
     lastsUntil: transaction.expiresAt,
   };
@@ -99,9 +147,15 @@ export function defer(session: Session, transaction: DeferredTransaction) {
 }
 
 /** The backend decided: the credentials wait for the wallet, and are on record. */
-export function complete(session: Session, id: string, credentials: readonly string[], batch: IssuedBatch) {
-  const { running = [], ...rest } = mayIssue(session, batch.credentialConfigurationId);
-  const change: SessionChange = { ...rest, anytime: running, counts: true };
+export function complete(
+  session: Session,
+  { id, grantId }: Pick<DeferredTransaction, 'id' | 'grantId'>,
+  credentials: readonly string[],
+  batch: IssuedBatch,
+  room: Room,
+) {
+  const may = mayStillIssue(session, batch.credentialConfigurationId, grantId ?? undefined, room);
+  const change: SessionChange = { ...may, counts: true };
   return {
     deferred: { id, act: 'complete', credentials, batchId: batch.id },
     session: change,
@@ -111,10 +165,12 @@ export function complete(session: Session, id: string, credentials: readonly str
 
 /** The wallet gets what waited for it; the session completes when it was the last one. */
 export function retrieve(session: Session, transaction: DeferredTransaction, spending: Spent) {
-  const { bit, all } = bitsOf(session, transaction.credentialConfigurationId);
+  const { credentialConfigurationId: configurationId, grantId } = transaction;
+  const { bit, all } = bitsOf(session, configurationId);
+  const isRenewed = renews(session, configurationId, grantId ?? undefined);
   const change: SessionChange = {
     id: session.id,
-    anytime: ISSUING_STATUSES,
+    anytime: isRenewed ? RENEWING_STATUSES : ISSUING_STATUSES,
     unbarred: bit,
     sets: { bit, all, last: MOVES.complete },
   };

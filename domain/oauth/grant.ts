@@ -162,6 +162,45 @@ export function redeem(
   return { grant, act: grant.txCodeHash === txCodeHash ? 'redeem' : 'attempt' };
 }
 
+/** Seconds in which the wallet that redeemed a pre-authorized code gets its answer again. */
+const ANSWERED_AGAIN_SECONDS = 60;
+
+/** What a wallet asks for with a code: how its token shall name credentials, and which of them. */
+export type Asked = {
+  readonly identifiers: boolean;
+  readonly configurationIds: readonly string[] | undefined;
+};
+
+/**
+ * Whether who sends a pre-authorized code is the wallet that redeemed it a moment ago, by the key that its tokens are bound
+ * to, and asks for the same: then its answer got lost. For anybody else the code is spent.
+ */
+export function isAnsweredAgain(
+  grant: Grant | undefined,
+  txCodeHash: string | null,
+  caller: GrantHolder,
+  asked: Asked,
+  now: Date,
+): grant is Grant & { readonly holder: Redeemer } {
+  if (grant?.kind !== 'pre_authorized_code' || grant.consumedAt === null || grant.holder === null)
+    return false;
+  const { holder, consumedAt, generation, revokedAt } = grant;
+  if (revokedAt !== null || grant.txCodeHash !== txCodeHash) return false;
+  // A refresh token that was used was received.
+  if (generation > 0 || consumedAt.getTime() + ANSWERED_AGAIN_SECONDS * 1000 <= now.getTime()) return false;
+  const isSame = (['clientId', 'instance', 'keyThumbprint'] as const).every(
+    (name) => holder[name] === caller[name],
+  );
+  if (!isSame || caller.keyThumbprint === undefined) return false;
+  const wanted = asked.configurationIds?.join(' ');
+  return holder.identifiers === asked.identifiers && holder.configurationIds?.join(' ') === wanted;
+}
+
+/** What the session must be while an answer is repeated: a wallet that got a credential, or is promised one, had it. */
+export function unused({ sessionId }: Pick<Grant, 'sessionId'>): SessionChange {
+  return { id: sessionId, running: OPEN_STATUSES, issuedExactly: 0, deferredBelow: 1 };
+}
+
 /** For a pre-authorized code that brings nothing, whatever the reason. */
 export function spent(): Failure {
   return new Failure('invalid_grant', 'the pre-authorized code is unknown, used or expired');

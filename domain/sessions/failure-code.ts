@@ -23,6 +23,9 @@ const OTHER_WALLET_ERROR = 'wallet_error';
  */
 export const SESSION_FAILURE_CODES = [
   // issuance
+  'code_replayed',
+  'refresh_token_replayed',
+  'tx_code_attempts',
   'claims_unavailable',
   'deferred_failed',
   // verification

@@ -93,6 +93,14 @@ export function answered(
   };
 }
 
+/** An open session as it is known fails while its time is not over. */
+export function failed(
+  { id, version }: Pick<Session, 'id' | 'version'>,
+  outcome: SessionOutcome,
+): SessionChange {
+  return { id, version, running: MOVES.fail.from, to: MOVES.fail.to, outcome };
+}
+
 /** Something is noted of a session as it is known; `event` happens with it where it still can. */
 export function noted(
   { id, version, status }: Pick<Session, 'id' | 'version' | 'status'>,

@@ -29,6 +29,9 @@ export const OPEN_STATUSES: readonly SessionStatus[] = ['active', 'fetched'];
 /** A session that hands out credentials; one that completed serves another wallet of the same offer. */
 export const ISSUING_STATUSES: readonly SessionStatus[] = ['active', 'fetched', 'completed'];
 
+/** A session whose credentials may be renewed by the wallet that has them. */
+export const RENEWING_STATUSES: readonly SessionStatus[] = [...ISSUING_STATUSES, 'expired'];
+
 export function isTerminal(status: SessionStatus): boolean {
   return !OPEN_STATUSES.includes(status);
 }
@@ -39,6 +42,8 @@ export type Session = {
   readonly id: SessionId;
   readonly publicId: PublicId;
   readonly kind: SessionKind;
+  /** What is left of one that its tenant removed, while a wallet may renew what it issued; nobody else gets to it. */
+  readonly isHidden?: true;
   readonly status: SessionStatus;
   readonly version: number;
   readonly createdAt: Date;
@@ -159,11 +164,14 @@ export function statusAt(session: Pick<Session, 'status' | 'expiresAt'>, now: Da
 
 /** What a session has used up of what it may issue. */
 export type SessionUse = {
-  /** Held against `MAX_ISSUANCES`. */
+  /** Issuances of all configurations. */
   readonly issued: number;
   /** Bits of the configurations that it may issue no more, since their credentials were revoked. */
   readonly barred: number;
 };
 
-/** Issuances that one session records; a wallet's token serves several requests, but not without end. */
+/**
+ * Issuances of one configuration that a session records unless that says otherwise, and its deferred transactions; a wallet's
+ * token serves several requests, but not without end.
+ */
 export const MAX_ISSUANCES = 100;

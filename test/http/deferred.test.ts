@@ -361,11 +361,13 @@ describe('deferred issuance', () => {
     it('whose token was revoked', async () => {
       const { uri } = await offer();
       const wallet = new RawWallet(service, 'acme');
-      const code = await wallet.code(uri);
-      const token = (await wallet.redeem(code)).body.access_token;
+      const { access_token: token, refresh_token: stolen } = (await wallet.redeem(await wallet.code(uri)))
+        .body;
       const { answer } = await request(wallet, token, 'card', 1);
       expect(answer.status).to.equal(202);
-      await wallet.redeem(code);
+      const next = (await wallet.refresh(stolen)).body.refresh_token;
+      await wallet.refresh(next);
+      expect((await wallet.refresh(stolen)).status).to.equal(400);
       const deferral = { wallet, token, transactionId: answer.body.transaction_id, session: '', keys: [] };
       await refused('revoked', poll(deferral), 401, 'invalid_token');
     });

@@ -85,7 +85,7 @@ for (const kind of databases()) {
         const { uri, session } = await offer('card');
         const own = wallet();
         const code = await own.code(uri);
-        return { session, step: () => own.redeem(code), done: 200, mayRepeat: false };
+        return { session, step: () => own.redeem(code), done: 200, mayRepeat: true };
       },
       'pushing a request': async () => {
         const { uri, session } = await offer('card', 'authorization_code');

@@ -185,7 +185,8 @@ describe('issuing through HTTP', () => {
     it('spends a code once and treats used, unknown and foreign codes alike', async () => {
       const code = await wallet.code((await offer()).uri);
       expect((await wallet.redeem(code)).status).to.equal(200);
-      const answers = [await wallet.redeem(code), await wallet.redeem('unknown')];
+      const other = new RawWallet(service, wallet.tenant);
+      const answers = [await other.redeem(code), await wallet.redeem('unknown')];
       await createTenant(service, 'foreign');
       const mine = await wallet.code((await offer()).uri);
       answers.push(await new RawWallet(service, 'foreign').redeem(mine));
@@ -202,7 +203,17 @@ describe('issuing through HTTP', () => {
       expectError(await thief.redeem(code, { tx_code: '000000' }), 400, 'invalid_grant');
       expect((await wallet.request(redeemed.body.access_token, 'pid')).status).to.equal(200);
       expectError(await thief.redeem(code, { tx_code: '493536' }), 400, 'invalid_grant');
-      expectError(await wallet.request(redeemed.body.access_token, 'pid'), 401, 'invalid_token');
+      expect((await wallet.request(redeemed.body.access_token, 'pid')).status).to.equal(200);
+    });
+
+    it('answers the wallet that redeemed a code once more, as long as it has no credential', async () => {
+      const code = await wallet.code((await offer()).uri);
+      const lost = await wallet.redeem(code);
+      const again = await wallet.redeem(code);
+      expect(again.status, again.text).to.equal(200);
+      expect(again.body.refresh_token).to.equal(lost.body.refresh_token);
+      expect((await wallet.request(again.body.access_token, 'pid')).status).to.equal(200);
+      expectError(await wallet.redeem(code), 400, 'invalid_grant');
     });
 
     it('is not there without a tenant, whatever is sent', async () => {

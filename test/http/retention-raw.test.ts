@@ -80,7 +80,8 @@ for (const kind of databases()) {
       }
       untilThen = await everything();
       const { maintenance } = service.service.container.get(Store);
-      const later = new Date(Date.now() + 30 * 86_400_000);
+      // The last refresh token and its access token are over, too.
+      const later = new Date(Date.now() + 31 * 86_400_000);
       await maintenance.expireDeferred(later, 1_000);
       await maintenance.cleanUpSessions(later, 1_000, DEFAULTS);
     });

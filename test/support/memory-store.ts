@@ -171,6 +171,7 @@ const READS = namesOf<TenantReads>({
   sessionVersions: true,
   sessionEvents: true,
   grantByCode: true,
+  keptAnswer: true,
   grant: true,
   authorization: true,
   deferred: true,

@@ -188,7 +188,7 @@ describe('attempt', () => {
     await run(async (known) => {
       await known.commit({ session: fetched(session) });
       await world.change({ status: 'suspended' });
-      await known.commit(issue({ ...session, status: 'fetched' }, batch(session)));
+      await known.commit(issue({ ...session, status: 'fetched' }, batch(session), undefined, {}));
     });
     await world.change({ status: 'active' });
     expect((await world.session(session.id)).status).to.equal('completed');

@@ -21,6 +21,7 @@ import {
 } from '../../application/oauth/accept-interaction.ts';
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
 import { AuthorizationCodes } from '../../application/oauth/authorization-codes.ts';
+import { BurntOffers } from '../../application/oauth/burnt-offers.ts';
 import { ClientAuthenticator } from '../../application/oauth/client-authenticator.ts';
 import { ClientKeys } from '../../application/oauth/client-keys.ts';
 import { ConfirmWallet } from '../../application/oauth/confirm-wallet.ts';
@@ -83,6 +84,7 @@ export class WalletWorld extends World {
   readonly oauthCallers: OAuthCallers = new OAuthCallers(this);
   readonly walletTokens: WalletTokens = new WalletTokens(this);
   readonly tokenIssuer: TokenIssuer = new TokenIssuer(this);
+  readonly burntOffers: BurntOffers = new BurntOffers(this);
   readonly redeemGrant: RedeemGrant = new RedeemGrant(this);
   readonly redeemCode: RedeemCode = new RedeemCode(this);
   readonly refreshAccess: RefreshAccess = new RefreshAccess(this);

@@ -17,6 +17,7 @@ import {
 } from '../../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
+import { answerNameOf } from '../idempotency.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import {
@@ -97,9 +98,12 @@ export const issuanceRoutes = families(
               .describe('Experimental: the offer for the Digital Credentials API'),
           })
           .meta({ id: 'Offer' }),
+        409: 'The `Idempotency-Key` was used for another request',
       },
-      async handle({ caller, body }) {
-        return reply(201, await createOffer.execute(caller, body));
+      isRepeatable: true,
+      async handle({ caller, body, request }) {
+        const name = answerNameOf('/issuer/offer', caller, body, request);
+        return reply(201, await createOffer.execute(caller, body, name));
       },
     }),
   ]),

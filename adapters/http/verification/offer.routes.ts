@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { PresentationRequestBody } from '../../../application/verification/presentation-request.ts';
+import { answerNameOf } from '../idempotency.ts';
 import { family, reply, route } from '../route.ts';
 import { DcApiRequestsView } from './wallet.routes.ts';
 
@@ -31,9 +32,15 @@ export const presentationOfferRoutes = family(
       access: { anyOf: ['presentation:request', 'presentation:manage'], remembered: true },
       body: PresentationRequestBody,
       example: { response_type: 'uri', requestId: 'name-check' },
-      responses: { 201: OfferView, 404: 'There is no such configuration' },
-      async handle({ caller, body }) {
-        return reply(201, await createPresentationRequest.execute(caller, body));
+      responses: {
+        201: OfferView,
+        404: 'There is no such configuration',
+        409: 'The `Idempotency-Key` was used for another request',
+      },
+      isRepeatable: true,
+      async handle({ caller, body, request }) {
+        const name = answerNameOf('/verifier/offer', caller, body, request);
+        return reply(201, await createPresentationRequest.execute(caller, body, name));
       },
     }),
   ],

@@ -41,6 +41,7 @@ const FORGOTTEN = {
   used_values: 'tenant_id, kind, hash',
   grants: 'tenant_id, id',
   authorizations: 'tenant_id, id',
+  kept_answers: 'tenant_id, id',
 };
 const FORGET = Object.entries(FORGOTTEN).map(([table, key]) =>
   named(
@@ -168,7 +169,7 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
 export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenance {
   return {
     ...jobs(postgresJobs(sql), cipher, FORGET_PICK_UPS.postgres),
-    ...postgresCleaningUp(sql),
+    ...postgresCleaningUp(sql, cipher),
     ...postgresEventLog(sql),
     async time() {
       const [row] = await sql.query(PRESENT, []);
@@ -188,7 +189,7 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenan
 export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher): Maintenance {
   return {
     ...jobs(sqliteJobs(sql), cipher, FORGET_PICK_UPS.sqlite),
-    ...sqliteCleaningUp(sql),
+    ...sqliteCleaningUp(sql, cipher),
     ...sqliteEventLog(sql),
     time: () =>
       sql.transaction((run) => {

@@ -9,7 +9,7 @@ import { presentPrefix, sealedAnew, withKeysSealedAnew } from '../administration
 import { documentRows, tableOf } from '../rows/administration.row.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
-import { GRANTS, SESSIONS, STATUS_LISTS } from '../rows/session-codec.ts';
+import { GRANTS, KEPT_ANSWERS, SESSIONS, STATUS_LISTS } from '../rows/session-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
 
@@ -58,6 +58,7 @@ const SEALED: readonly SealedColumn[] = [
   column(SESSIONS.name, 'request'),
   column(SESSIONS.name, 'outcome'),
   column(GRANTS.name, 'document'),
+  column(KEPT_ANSWERS.name, 'said'),
   column(AUTHORIZATIONS.name, 'document'),
   column(DEFERRED.name, 'credentials'),
   column(DEFERRED.name, 'error_message'),

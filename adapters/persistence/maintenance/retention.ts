@@ -1,10 +1,14 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
+import { HIDDEN } from '../rows/session-codec.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
 import { listOf, named } from '../statement.ts';
 import { UNSENT } from './event-log.ts';
+import { postgresJobs, sqliteJobs } from './job-sql.ts';
+import { IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
 
 type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 
@@ -16,18 +20,24 @@ const WAITING = listOf(DEFERRED_MOVES.expire.from);
  * for later still comes back for it after the others have completed the session.
  */
 const ENDED = `(s.status not in (${OPEN}) or s.expires_at <= $1)
-  and (t.mode = 'full' or s.request is not null or s.outcome is not null)
+  and (t.mode = 'full' or s.kind = '${HIDDEN}' or s.request is not null or s.outcome is not null)
   and not exists (select 1 from deferred_transactions w where w.tenant_id = s.tenant_id and w.session_id = s.id
     and w.status in (${WAITING}) and w.expires_at > $1)`;
+
+/** Of what is hidden nothing is left to look at. */
+const MODE = `case when s.kind = '${HIDDEN}' then 'full' else t.mode end as mode`;
+const DUE = `s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED}`;
+const TENANTS_POSTGRES = `select id, coalesce(cast(session_config ->> 'ttlSeconds' as bigint), $3::bigint) * 1000 as ttl,
+       coalesce(session_config ->> 'cleanupMode', 'full') as mode from tenants`;
+const TENANTS_SQLITE = `select id, coalesce(json_extract(session_config, '$.ttlSeconds'), $3) * 1000 as ttl,
+     coalesce(json_extract(session_config, '$.cleanupMode'), 'full') as mode from tenants`;
 
 /** The lateral part walks the index of each tenant and stops at the limit, however many sessions there are. */
 const CLEAN_UP_POSTGRES = named(
   'clean_up_sessions',
-  `with t as (select id, coalesce(cast(session_config ->> 'ttlSeconds' as bigint), $3::bigint) * 1000 as ttl,
-       coalesce(session_config ->> 'cleanupMode', 'full') as mode from tenants),
-   p as (select d.tenant_id, d.id, t.mode from t cross join lateral (
-       select s.tenant_id, s.id from sessions s
-       where s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED}
+  `with t as (${TENANTS_POSTGRES}),
+   p as (select d.tenant_id, d.id, d.mode from t cross join lateral (
+       select s.tenant_id, s.id, ${MODE} from sessions s where ${DUE} and not (${IS_RENEWED})
        order by s.created_at limit $2 for update skip locked) d limit $2),
    g as (delete from grants g using p where g.tenant_id = p.tenant_id and g.session_id = p.id),
    d as (delete from deferred_transactions d using p where d.tenant_id = p.tenant_id and d.session_id = p.id),
@@ -45,10 +55,20 @@ const CLEAN_UP_POSTGRES = named(
 
 const DUE_SQLITE = named(
   'due_sessions',
-  `with t as materialized (select id, coalesce(json_extract(session_config, '$.ttlSeconds'), $3) * 1000 as ttl,
-     coalesce(json_extract(session_config, '$.cleanupMode'), 'full') as mode from tenants)
-   select s.tenant_id, s.id, t.mode from t cross join sessions s
-   where s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED} limit $2`,
+  `with t as materialized (${TENANTS_SQLITE})
+   select s.tenant_id, s.id, ${MODE} from t cross join sessions s where ${DUE} and not (${IS_RENEWED}) limit $2`,
+);
+/** What wallets may still renew, of tenants that keep it no longer. */
+const RENEWED_POSTGRES = named(
+  'due_renewed_sessions',
+  `with t as (${TENANTS_POSTGRES})
+   select d.* from t cross join lateral (
+     select ${RENEWED} from sessions s where ${DUE} and ${IS_RENEWED} order by s.created_at limit $2) d limit $2`,
+);
+const RENEWED_SQLITE = named(
+  'due_renewed_sessions',
+  `with t as materialized (${TENANTS_SQLITE})
+   select ${RENEWED} from t cross join sessions s where ${DUE} and ${IS_RENEWED} limit $2`,
 );
 /** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
 const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
@@ -83,26 +103,40 @@ export const FORGET_PICK_UPS = {
   ),
 };
 
-export function postgresCleaningUp(sql: PostgresSql): CleaningUp {
+export function postgresCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp {
+  const reduce = renewals(postgresJobs(sql), cipher, POSTGRES_ROWS);
   return {
     async cleanUpSessions(now, limit, { ttlSeconds }) {
       const [row] = await sql.query(CLEAN_UP_POSTGRES, [now.getTime(), limit, ttlSeconds]);
       const count = (name: string) => Number(row?.[name]);
-      return cleanedUp(count('removed'), count('anonymized'), count('unsent'));
+      const gone = { removed: count('removed'), anonymized: count('anonymized'), unsent: count('unsent') };
+      const left = limit - gone.removed - gone.anonymized;
+      if (left <= 0) return cleanedUp(gone);
+      const due = await sql.query(RENEWED_POSTGRES, [now.getTime(), left, ttlSeconds]);
+      return cleanedUp(gone, await reduce(due, now));
     },
   };
 }
 
-export function sqliteCleaningUp(sql: SqliteSql): CleaningUp {
+export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
+  const jobs = sqliteJobs(sql);
+  const reduce = renewals(jobs, cipher, SQLITE_ROWS);
   return {
-    cleanUpSessions: (now, limit, { ttlSeconds }) =>
-      sql.transaction((run) => cleanUpSqlite(run, now, limit, ttlSeconds)),
+    async cleanUpSessions(now, limit, { ttlSeconds }) {
+      const gone = await sql.transaction((run) => cleanUpSqlite(run, now, limit, ttlSeconds));
+      const left = limit - gone.removed - gone.anonymized;
+      if (left <= 0) return cleanedUp(gone);
+      return cleanedUp(
+        gone,
+        await reduce(await jobs.all(RENEWED_SQLITE, now.getTime(), left, ttlSeconds), now),
+      );
+    },
   };
 }
 
 function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: number) {
   const due = run.all(DUE_SQLITE, now.getTime(), limit, ttlSeconds);
-  if (due.length === 0) return { removed: 0, anonymized: 0 };
+  if (due.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
   const pairs = (rows: typeof due) => JSON.stringify(rows.map((row) => [row['tenant_id'], row['id']]));
   const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
   const full = pairs(due.filter((row) => row['mode'] === 'full'));
@@ -111,11 +145,13 @@ function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: num
   run.change(DROP_EVENTS, full);
   const removed = run.change(DROP_SESSIONS, full);
   const anonymized = run.change(ANONYMIZE, kept, now.getTime());
-  return cleanedUp(removed, anonymized, unsent);
+  return { removed, anonymized, unsent };
 }
 
-const cleanedUp = (removed: number, anonymized: number, unsent: number) => ({
-  removed,
-  anonymized,
-  ...(unsent > 0 && { unsent }),
-});
+type CleanedUp = { readonly removed: number; readonly anonymized: number; readonly unsent: number };
+
+function cleanedUp(...counts: readonly CleanedUp[]) {
+  const sum = (name: keyof CleanedUp) => counts.reduce((total, each) => total + each[name], 0);
+  const unsent = sum('unsent');
+  return { removed: sum('removed'), anonymized: sum('anonymized'), ...(unsent > 0 && { unsent }) };
+}

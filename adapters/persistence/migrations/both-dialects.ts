@@ -84,6 +84,13 @@ export const WEBHOOK_SECRETS = [
 
 export const PROFILES = ['alter table "tenants" add "profile" varchar(255) null'];
 
+export const RENEWALS = [
+  // Grants live for weeks beside their sessions, and go with them one by one.
+  'create index "grants_by_session" on "grants" ("tenant_id", "session_id")',
+  'create table "kept_answers" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "said" text not null, "expires_at" bigint not null, primary key ("tenant_id", "id"))',
+  'create index "kept_answers_by_expiry" on "kept_answers" using brin ("expires_at")',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -7,14 +7,25 @@ import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { isUnexpected } from '../database-faults.ts';
 import { type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
+import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import type { AuditAddition, PostgresChains } from './audit-chain.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
 import type { PostgresSql } from './sql.ts';
 
-const COMMIT: Statement = {
-  name: 'commit_change_1',
-  text: `select commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')}) as session`,
+const CALL = `commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`;
+const COMMIT: Statement = { name: 'commit_change_1', text: `select ${CALL} as session` };
+
+const IS_KEPT = 'kept';
+/**
+ * The same with an answer that is kept. Who comes with the same key meanwhile waits for the row, and finds it taken: then
+ * the function is not called.
+ */
+const COMMIT_AND_KEEP: Statement = {
+  name: 'commit_change_1_and_keep',
+  text: `with k as (insert into kept_answers (tenant_id, ${KEPT_ANSWERS.columns.join(', ')}) values ($1, $21, $22, $23)
+       ${KEPT_AGAIN} <= $3 returning 1)
+     select case when exists (select 1 from k) then ${CALL} else '${IS_KEPT}' end as session`,
 };
 
 /** Applies changes, each by one call of one function of the database. */
@@ -31,8 +42,12 @@ export class PostgresCommit {
 
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const parts = partsOf(this.#cipher, tenantId, change);
-    const call = async (entry: AuditAddition | undefined) =>
-      (await this.#sql.query(COMMIT, parametersOf(tenantId, change, now, parts, entry)))[0];
+    const kept = change.keeps === undefined ? [] : KEPT_ANSWERS.write(this.#cipher, tenantId, change.keeps);
+    const call = async (entry: AuditAddition | undefined) => {
+      const parameters = parametersOf(tenantId, change, now, parts, entry);
+      if (change.keeps === undefined) return (await this.#sql.query(COMMIT, parameters))[0];
+      return (await this.#sql.query(COMMIT_AND_KEEP, [...parameters, ...kept]))[0];
+    };
     try {
       if (change.audit === undefined) return readCommitted(await call(undefined), change);
       const { by, change: told } = change.audit;
@@ -87,6 +102,7 @@ function parametersOf(
 /** The function answers with status, version and whether the status changed, where there is a session that was written. */
 function readCommitted(row: Row | undefined, { session }: Change): Committed {
   const written = row?.['session'];
+  if (written === IS_KEPT) return { done: false, part: 'keeps' };
   if (session === undefined || typeof written !== 'string') return { done: true };
   const [status, version, moved] = written.split(' ');
   return {

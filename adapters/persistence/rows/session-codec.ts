@@ -1,6 +1,7 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TenantState } from '../../../application/ports/store.ts';
 import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
+import type { KeptAnswer } from '../../../domain/sessions/kept-answer.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -34,8 +35,12 @@ export const SESSIONS = table<OwnSession, keyof OwnSession>(
   {},
 );
 
+/** What is hidden is an issuance of a kind of its own, which no list asks for. */
+export const HIDDEN = 'renewal';
+
 export function readSession(cipher: Cipher, row: Row): Session {
-  return { tenantId: row['tenant_id'] as TenantId, ...SESSIONS.read(cipher, row) };
+  const session = { tenantId: row['tenant_id'] as TenantId, ...SESSIONS.read(cipher, row) };
+  return row['kind'] === HIDDEN ? { ...session, kind: 'issuance', isHidden: true } : session;
 }
 
 export const GRANTS = table<Grant, keyof NewGrant>(
@@ -60,6 +65,16 @@ export const GRANTS = table<Grant, keyof NewGrant>(
     revokedAt: optional(time),
   },
 );
+
+export const KEPT_ANSWERS = table<KeptAnswer, keyof KeptAnswer>(
+  'kept_answers',
+  { id: text(), said: sealed(json()), expiresAt: time },
+  {},
+);
+
+/** How one that is over makes room; the time follows. */
+export const KEPT_AGAIN = `on conflict (tenant_id, id) do update set said = excluded.said, expires_at = excluded.expires_at
+  where kept_answers.expires_at`;
 
 export const ISSUED_BATCHES = table<IssuedBatch, keyof IssuedBatch>(
   'issued_batches',

@@ -63,7 +63,26 @@ export const GrantRow = defineEntity({
     revokedAt: time().nullable(),
   },
   uniques: [{ name: 'grants_code', properties: ['codeHash', 'tenantId'] }],
-  indexes: [{ name: 'grants_by_expiry', properties: ['expiresAt'], type: 'brin' }],
+  // Grants live for weeks beside their sessions, and go with them one by one.
+  indexes: [
+    { name: 'grants_by_expiry', properties: ['expiresAt'], type: 'brin' },
+    { name: 'grants_by_session', properties: ['tenantId', 'sessionId'] },
+  ],
+  filters: tenantFilter,
+});
+
+/** What a client was answered that may ask again, by the hash of its name, the address and its `Idempotency-Key`. */
+export const KeptAnswerRow = defineEntity({
+  name: 'KeptAnswerRow',
+  tableName: 'kept_answers',
+  properties: {
+    tenantId: p.string().primary(),
+    id: p.string().primary(),
+    /** Sealed: the answer, and the hash of what it answered. */
+    said: p.text(),
+    expiresAt: time(),
+  },
+  indexes: [{ name: 'kept_answers_by_expiry', properties: ['expiresAt'], type: 'brin' }],
   filters: tenantFilter,
 });
 

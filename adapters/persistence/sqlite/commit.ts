@@ -7,7 +7,14 @@ import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { NOTHING, type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
-import { GRANTS, ISSUED_BATCHES, readRevisions, SESSIONS } from '../rows/session-codec.ts';
+import {
+  GRANTS,
+  ISSUED_BATCHES,
+  KEPT_AGAIN,
+  KEPT_ANSWERS,
+  readRevisions,
+  SESSIONS,
+} from '../rows/session-codec.ts';
 import { named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
 import { insert, type SqliteRun, type SqliteSql } from './sql.ts';
@@ -88,6 +95,8 @@ const SET_ENTRY = insert(
      where status_entries.status <> 1 or excluded.status = 1`,
 );
 
+const KEEP = insert('kept_answers', KEPT_ANSWERS.columns, `${KEPT_AGAIN} <= $5 returning 1`);
+
 /** Ends the transaction, with nothing of it done. */
 class Unexpected extends Error {
   readonly found: Committed;
@@ -127,6 +136,10 @@ export class SqliteCommit {
       if (fields && write(statement, [now, ...fields]) === 0) throw new Unexpected(part);
     };
     expectTenant(run, tenantId, change);
+    if (change.keeps !== undefined) {
+      const fields = KEPT_ANSWERS.write(this.#cipher, tenantId, change.keeps);
+      if (run.all(KEEP, tenantId, ...fields, now).length === 0) throw new Unexpected('keeps');
+    }
     move('grant', GRANT_CHANGE, parts.grant);
     const session = changeSession(run, tenantId, parts.session, change.session, now);
     move('authorization', AUTHORIZATION_CHANGE, parts.authorization);
@@ -168,7 +181,8 @@ function changeSession(
   const [found] = run.all(FIND_SESSION, tenantId, now, ...fields);
   if (found === undefined) {
     const isGone = run.all(IS_SESSION, tenantId, change.id).length === 0;
-    if (change.issuedExactly === undefined || !isGone) throw new Unexpected('session');
+    if (change.issuedExactly === undefined || change.bars === undefined || !isGone)
+      throw new Unexpected('session');
     return undefined;
   }
   if (writes === NOTHING) return undefined;

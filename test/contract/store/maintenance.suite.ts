@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { aBatch, aClient, aDeferred, addTenant, aUse, openOffer, seconds } from './builders.ts';
 import { stepsOf } from './steps.ts';
 
@@ -157,6 +158,100 @@ export function describeMaintenance(open: () => Store): void {
         }
         expect(await clean(500), 'by the clock').to.deep.equal(count(2));
       }
+    });
+
+    describe('leaves to a wallet what it may renew', () => {
+      const own = { type: 'inline', claims: { name: 'Ada' } } as const;
+      const renewable = async (
+        config: Tenant['sessionConfig'],
+        ofOffer: readonly string[] = [],
+        issued = [0, 1],
+      ) => {
+        const tenantId = await addTenant(store, { sessionConfig: config });
+        const credentialClaims = Object.fromEntries(ofOffer.map((id) => [id, own]));
+        const opened = await openOffer(store, tenantId, {
+          session: {
+            ...{ createdAt: past(0), expiresAt: past(1000), configurationIds: ['a', 'b'] },
+            request: { kind: 'issuance', offerRequest: {}, offer: {}, offerUrl: 'x', credentialClaims },
+          },
+          grant: { expiresAt: past(1000) },
+        });
+        const [steps, { session, grant }] = [stepsOf(store, tenantId), opened];
+        const holder = { identifiers: false, refreshableUntil: 5000 };
+        await steps.redeemGrant(grant.codeHash, { holder, until: past(5000) }, [], past(1));
+        for (const place of issued) {
+          const credentialConfigurationId = session.configurationIds[place] ?? '';
+          await steps.recordIssuance(
+            session.id,
+            aBatch(session, { credentialConfigurationId }),
+            2 ** place,
+            3,
+            past(1),
+          );
+        }
+        const grantNow = async () => (await steps.grantByCode(grant.codeHash))?.grant;
+        return { steps, session, grantNow, found: () => steps.findSession(session.id) };
+      };
+      const FULL = { ttlSeconds: 1000, cleanupMode: 'full' } as const;
+      const QUIET = { ttlSeconds: 1000, cleanupMode: 'anonymize' } as const;
+
+      it('hidden from everybody else, until its grant ends', async () => {
+        const { steps, session, grantNow, found } = await renewable(FULL);
+        expect(await clean(1000)).to.deep.equal({ removed: 1, anonymized: 0 });
+        expect(await clean(1000), 'once').to.deep.equal({ removed: 0, anonymized: 0 });
+        const left = { request: null, outcome: null, issuedMask: 3, isHidden: true, kind: 'issuance' };
+        expect(await found()).to.deep.include(left);
+        expect(await steps.sessionEvents(session.id, 0, 10)).to.deep.equal([]);
+        const all = { kinds: ['issuance', 'verification'], ascending: true, limit: 10 } as const;
+        const reads = store.read(session.tenantId);
+        expect(await reads.sessions(all)).to.deep.equal([]);
+        expect(await reads.sessions({ ...all, kinds: ['issuance'] })).to.deep.equal([]);
+        expect(await grantNow()).to.not.equal(undefined);
+        expect(await clean(4999)).to.deep.equal({ removed: 0, anonymized: 0 });
+        expect(await clean(5000)).to.deep.equal({ removed: 1, anonymized: 0 });
+        expect([await found(), await grantNow()]).to.deep.equal([undefined, undefined]);
+        expect(await steps.issuedBatches(session.id), 'revocable').to.have.length(2);
+      });
+
+      it('as an anonymous session where the tenant keeps those', async () => {
+        const { steps, session, grantNow, found } = await renewable(QUIET);
+        expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 1 });
+        expect(await clean(1000), 'once').to.deep.equal({ removed: 0, anonymized: 0 });
+        expect(await found()).to.deep.include({ request: null, outcome: null, createdAt: session.createdAt });
+        expect(await found()).not.to.have.property('isHidden');
+        expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length.greaterThan(0);
+        expect(await grantNow()).to.not.equal(undefined);
+      });
+
+      it('without what came with the offer: claims end with the session', async () => {
+        const { found, grantNow } = await renewable(FULL, ['a']);
+        expect(await clean(1000)).to.deep.equal({ removed: 1, anonymized: 0 });
+        expect(await found()).to.deep.include({ issuedMask: 2 });
+        expect(await grantNow()).to.not.equal(undefined);
+      });
+
+      for (const [what, ofOffer, issued] of [
+        ['all claims came with the offer', ['a', 'b'], [0, 1]],
+        ['all that was collected came with the offer', ['a'], [0]],
+        ['nothing was collected in time', [], []],
+      ] as const) {
+        it(`and nothing at all where ${what}`, async () => {
+          const { found, grantNow } = await renewable(FULL, ofOffer, [...issued]);
+          while ((await clean(1000)).removed > 0);
+          await clean(1000);
+          expect([await found(), await grantNow()]).to.deep.equal([undefined, undefined]);
+        });
+      }
+
+      it('and nothing of a session that failed, or whose grant was revoked', async () => {
+        const [failed, revoked] = [await renewable(FULL), await renewable(FULL)];
+        const { id } = failed.session;
+        const failure = { id, anytime: ['completed'], to: 'failed' } as const;
+        await store.commit(failed.session.tenantId, { session: failure }, past(2));
+        const grant = { id: (await revoked.grantNow())?.id ?? '', act: 'revoke' } as const;
+        await store.commit(revoked.session.tenantId, { grant }, past(2));
+        expect(await clean(1000)).to.deep.equal({ removed: 2, anonymized: 0 });
+      });
     });
 
     it('clean up in portions, the oldest of a tenant first', async () => {

@@ -169,7 +169,7 @@ export const tokenCases: readonly Case[] = [
     run: async (world) => {
       const got = await preAuthorized(world);
       await got.wallet.redeem(got.code);
-      return got.wallet.redeem(got.code);
+      return world.wallet().redeem(got.code);
     },
     expected: refused('invalid_grant'),
   },

@@ -2,12 +2,16 @@ import { expect } from 'chai';
 import { created, offerBody, presentationBody } from '../../support/populated.ts';
 import { answerOf, fetchRequest } from '../../support/presenter.ts';
 import { type RacedSuite, readySessions, tally, times } from '../../support/raced-services.ts';
-import { newKey } from '../../support/raw-wallet.ts';
+import { newKey, RawWallet } from '../../support/raw-wallet.ts';
 
 const CALLERS = 50;
 
 function vctOf(credential: string): string {
   return JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()).vct;
+}
+
+function grantOf(accessToken: string): string {
+  return JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()).grant_id;
 }
 
 export const usedOnce: RacedSuite = [
@@ -18,9 +22,30 @@ export const usedOnce: RacedSuite = [
       for (let round = 0; round < 3; round++) {
         const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
         const code = await wallet.code(uri);
-        const answers = await times(CALLERS, () => wallet.redeem(code));
+        const wallets = Array.from({ length: CALLERS }, () => new RawWallet(service, wallet.tenant));
+        const answers = await Promise.all(wallets.map((one) => one.redeem(code)));
         expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': CALLERS - 1 });
+        // The others took nothing away from the one that was first.
+        const issued = await Promise.all(
+          wallets.map((one, index) => one.request(answers[index]?.body.access_token ?? 'none', 'pid')),
+        );
+        expect(tally(issued)).to.deep.equal({ 200: 1, '401 invalid_token': CALLERS - 1 });
       }
+    });
+
+    it('is one grant for one wallet, however often it asks: a pre-authorized code', async () => {
+      const { service, token, wallet } = racing();
+      const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
+      const code = await wallet.code(uri);
+      const answers = await times(CALLERS, () => wallet.redeem(code));
+      expect(tally(answers)).to.deep.equal({ 200: CALLERS });
+      const grants = answers.map(({ body }) => [grantOf(body.access_token), body.refresh_token].join(' '));
+      expect(new Set(grants).size).to.equal(1);
+      const last = answers.at(-1)?.body.access_token;
+      expect((await wallet.request(last, 'pid')).status).to.equal(200);
+      expect(tally(await times(CALLERS, () => wallet.redeem(code)))).to.deep.equal({
+        '400 invalid_grant': CALLERS,
+      });
     });
 
     it('is used once by 50 sessions: a nonce', async () => {

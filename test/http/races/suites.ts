@@ -4,8 +4,10 @@ import { approvals } from './approvals.suite.ts';
 import { cancellations } from './cancellations.suite.ts';
 import { clientSecrets } from './client-secrets.suite.ts';
 import { editsWithOneTag } from './edits.suite.ts';
+import { issuances } from './issuances.suite.ts';
 import { keys } from './keys.suite.ts';
 import { usedOnce } from './once.suite.ts';
+import { repeatedOffers } from './repeated-offers.suite.ts';
 import { removedStatusLists } from './status-lists.suite.ts';
 import { statuses } from './statuses.suite.ts';
 import { trustLists } from './trust-lists.suite.ts';
@@ -15,6 +17,8 @@ import { webhookSecrets } from './webhook-secrets.suite.ts';
 export const SUITES: readonly RacedSuite[] = [
   usedOnce,
   cancellations,
+  repeatedOffers,
+  issuances,
   statuses,
   removedStatusLists,
   approvals,

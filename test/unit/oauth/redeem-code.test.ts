@@ -171,6 +171,16 @@ describe('RedeemCode', () => {
       expect(await revoked(other.code)).to.equal(true);
     });
 
+    it('revokes nothing for somebody who proves neither the client nor the request', async () => {
+      const { code } = await coded();
+      const { body } = await wallet.redeemCode(code);
+      for (const [, , change] of refusals.filter(([, refusal]) => refusal === 'invalid_grant')) {
+        expect(await endOf(wallet.redeemCode(code, change()))).to.equal('invalid_grant');
+        expect(await revoked(code)).to.equal(false);
+      }
+      expect(await endOf(wallet.issue(body.access_token))).to.equal('done');
+    });
+
     it('revokes it when the offer ended before, so that nobody tries again', async () => {
       const { code, session } = await coded();
       const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;

@@ -192,32 +192,90 @@ describe('RedeemGrant', () => {
   });
 
   describe('with a code that comes back', () => {
-    it('revokes what the code brought', async () => {
+    const unrevoked = async (offered: Offered) => (await stored(offered)).revokedAt === null;
+    const spent = async (work: Promise<unknown>) => expect(await endOf(work)).to.equal('invalid_grant');
+
+    it('revokes nothing, whoever sends it', async () => {
       const offered = await anOffer(world);
       const token = await wallet.token(offered);
-      expect(await endOf(wallet.redeem(offered.code))).to.equal('invalid_grant');
-      expect((await stored(offered)).revokedAt).to.deep.equal(world.clock.now());
-      expect(await endOf(wallet.issue(token))).to.equal('invalid_token');
+      await spent(new Wallet(world).redeem(offered.code));
+      expect(await unrevoked(offered)).to.equal(true);
+      expect(await endOf(wallet.issue(token))).to.equal('done');
     });
 
-    it('revokes nothing for somebody who does not know the transaction code', async () => {
+    it('gives the same wallet its answer again: the same grant, and nothing of it moves', async () => {
+      const offered = await anOffer(world, TX);
+      const first = await wallet.redeem(offered.code, { txCode: TX.tx_code });
+      const before = await stored(offered);
+      const again = await world.later(59, () => wallet.redeem(offered.code, { txCode: TX.tx_code }));
+      expect(await stored(offered)).to.deep.equal(before);
+      expect(again.body.refresh_token).to.equal(first.body.refresh_token);
+      const [one, other] = [first, again].map(({ body }) => decode(body.access_token).payload);
+      expect(other?.['grant_id']).to.equal(one?.['grant_id']);
+      expect(await endOf(world.later(59, () => wallet.issue(again.body.access_token)))).to.equal('done');
+      expect(await endOf(wallet.issue(first.body.access_token))).to.equal('done');
+    });
+
+    it('answers it alike for what it narrowed its token to, and only for that', async () => {
+      const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
+      await wallet.redeem(offered.code, { wanted: ['pass'] });
+      await spent(wallet.redeem(offered.code));
+      await spent(wallet.redeem(offered.code, { wanted: ['card'] }));
+      const { body } = await wallet.redeem(offered.code, { wanted: ['pass'] });
+      expect(body.authorization_details).to.have.length(1);
+    });
+
+    it('gives it nothing after a minute, or when it has used its answer', async () => {
+      const [late, issued, refreshed, revoked] = [
+        await anOffer(world),
+        await anOffer(world),
+        await anOffer(world),
+        await anOffer(world),
+      ];
+      await wallet.redeem(late.code);
+      await spent(world.later(60, () => wallet.redeem(late.code)));
+      await wallet.issue(await wallet.token(issued));
+      await spent(wallet.redeem(issued.code));
+      await wallet.refresh((await wallet.redeem(refreshed.code)).body.refresh_token);
+      await spent(wallet.redeem(refreshed.code));
+      await wallet.redeem(revoked.code);
+      const { id } = await stored(revoked);
+      await world.store.commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
+      await spent(wallet.redeem(revoked.code));
+    });
+
+    it('gives nothing for another transaction code, or without a key', async () => {
       const offered = await anOffer(world, TX);
       await wallet.redeem(offered.code, { txCode: TX.tx_code });
-      expect(await endOf(wallet.redeem(offered.code, { txCode: '0000' }))).to.equal('invalid_grant');
-      expect(await endOf(wallet.redeem(offered.code))).to.equal('invalid_grant');
-      expect((await stored(offered)).revokedAt).to.equal(null);
+      await spent(wallet.redeem(offered.code, { txCode: '0000' }));
+      await spent(wallet.redeem(offered.code));
+      expect((await stored(offered)).attempts).to.equal(0);
+      await world.issues({ dPopRequired: false });
+      const { code } = await anOffer(world);
+      const unbound = () => wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) });
+      await unbound();
+      await spent(unbound());
+      await world.issues();
+    });
+
+    it('spends its proof each time', async () => {
+      const { code } = await anOffer(world);
+      const request = wallet.oauth('token');
+      await wallet.redeem(code, { request });
+      expect(await endOf(wallet.redeem(code, { request }))).to.equal('invalid_dpop_proof');
     });
 
     it('finds out although this process remembers the code as fresh', async () => {
-      const offered = await anOffer(world);
-      await elsewhere(offered.code);
-      expect(await endOf(wallet.redeem(offered.code))).to.equal('invalid_grant');
-      expect((await stored(offered)).revokedAt).to.deep.equal(world.clock.now());
+      const [own, foreign] = [await anOffer(world), await anOffer(world)];
+      await elsewhere(own.code);
+      expect(await endOf(wallet.redeem(own.code))).to.equal('done');
+      await elsewhere(foreign.code);
+      await spent(new Wallet(world).redeem(foreign.code));
     });
 
-    it('gives one token to many who come at the same time', async () => {
+    it('gives tokens to one of many wallets that come at the same time', async () => {
       const { code } = await anOffer(world);
-      const ends = await Promise.all([1, 2, 3].map(() => endOf(wallet.redeem(code))));
+      const ends = await Promise.all([1, 2, 3].map(() => endOf(new Wallet(world).redeem(code))));
       expect(ends.sort()).to.deep.equal(['done', 'invalid_grant', 'invalid_grant']);
     });
   });

@@ -96,6 +96,7 @@ export class FakeRemote extends Remote {
   }
 }
 export type WebhookCall = {
+  readonly url: string;
   readonly body: JsonObject & { readonly credentials: readonly JsonObject[] };
   readonly deliveryId: string;
 };
@@ -106,8 +107,12 @@ export class FakeWebhooks extends Webhooks {
   override refuses(): boolean {
     return false;
   }
-  override async post(_: unknown, body: Json, { deliveryId }: { readonly deliveryId: string }) {
-    this.calls.push({ body: body as WebhookCall['body'], deliveryId });
+  override async post(
+    { url }: { readonly url: string },
+    body: Json,
+    { deliveryId }: { readonly deliveryId: string },
+  ) {
+    this.calls.push({ url, body: body as WebhookCall['body'], deliveryId });
     await this.beforeAnswer();
     if (this.answer instanceof Error) throw this.answer;
     return { status: 200, body: this.answer };

@@ -31,8 +31,11 @@ export const preAuthorized: Family<Issuer> = {
           const { offer } = await issuer.token();
           return issuer.tokenRequest(issuer.redemption(offer));
         },
-        'a code that was used, with the key of the first time': async (issuer) => {
-          const { offer, key } = await issuer.token();
+        // Before that an issuer may repeat its answer, for a wallet that did not get it.
+        'a code whose credential was issued, with the key of the first time': async (issuer) => {
+          const grant = await issuer.token();
+          await issuer.issue(grant);
+          const { offer, key } = grant;
           return issuer.tokenRequest(issuer.redemption(offer), { key });
         },
         'a code that was guessed': redeem({ 'pre-authorized_code': 'guessed' }),

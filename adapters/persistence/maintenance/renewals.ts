@@ -1,0 +1,95 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import { renewableAfterwards } from '../../../domain/issuance/renewal.ts';
+import { RENEWING_STATUSES } from '../../../domain/sessions/session.ts';
+import { HIDDEN, readSession } from '../rows/session-codec.ts';
+import { listOf, named, type Row } from '../statement.ts';
+import { UNSENT } from './event-log.ts';
+import type { JobSql } from './job-sql.ts';
+
+const LIVING_GRANT = `g.tenant_id = s.tenant_id and g.session_id = s.id and g.consumed_at is not null
+  and g.revoked_at is null and g.expires_at > $1`;
+
+/** A wallet may renew what the session `s` issued at the time `$1`. */
+export const IS_RENEWED = `s.kind <> 'verification' and s.issued_mask <> 0
+  and s.status in (${listOf(RENEWING_STATUSES)}) and exists (select 1 from grants g where ${LIVING_GRANT})`;
+
+/** The columns that a due session has here; `t` is its tenant. */
+export const RENEWED = `s.*, t.mode, t.ttl, (select max(g.expires_at) from grants g where ${LIVING_GRANT}) as until`;
+
+/** How the elements of a JSON array at `$1` become rows of `v`; the dialects differ in that. */
+export type Rows = string;
+export const POSTGRES_ROWS: Rows = `jsonb_to_recordset(cast($1 as jsonb))
+  as v(tenant_id text, id text, mask int, seen int, mode text, created bigint)`;
+const MEMBERS = ['tenant_id', 'id', 'mask', 'seen', 'mode', 'created'];
+export const SQLITE_ROWS: Rows = `(select ${MEMBERS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')}
+  from json_each($1)) v`;
+
+/** What has to go of the sessions at `$1`, by the time `$2`. */
+function statementsFor(rows: Rows) {
+  const these = (condition = '') =>
+    `(tenant_id, session_id) in (select v.tenant_id, v.id from ${rows} ${condition})`;
+  return {
+    /** Who would issue from it meanwhile changes the mask. */
+    reduce: named(
+      'reduce_renewed',
+      `update sessions set request = null, outcome = null, version = version + 1, issued_mask = v.mask,
+         expires_at = case when expires_at > $2 then $2 else expires_at end,
+         kind = case when v.mode = 'full' then '${HIDDEN}' else kind end,
+         created_at = case when v.mode = 'full' then v.created else created_at end
+       from ${rows} where sessions.tenant_id = v.tenant_id and sessions.id = v.id and sessions.issued_mask = v.seen`,
+    ),
+    dropGrants: named(
+      'drop_grants_of_renewed',
+      `delete from grants where ${these()} and (consumed_at is null or revoked_at is not null or expires_at <= $2)`,
+    ),
+    dropAllGrants: named(
+      'drop_all_grants_of_renewed',
+      `delete from grants where ${these('where v.mask = 0')}`,
+    ),
+    drop: ['deferred_transactions', 'session_subjects'].map((table) =>
+      named(`drop_${table}_of_renewed`, `delete from ${table} where ${these()}`),
+    ),
+    countUnsent: named(
+      'count_unsent_of_renewed',
+      `select count(*) as unsent from session_events e where ${these(`where v.mode = 'full'`)} and ${UNSENT}`,
+    ),
+    dropEvents: named(
+      'drop_events_of_renewed',
+      `delete from session_events where ${these(`where v.mode = 'full'`)}`,
+    ),
+  };
+}
+
+/** Reduces due sessions to what a wallet needs to renew their credentials. */
+export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
+  const statements = statementsFor(rows);
+  /**
+   * @param due sessions with the columns of `RENEWED`. One of which nothing can be renewed loses its grants, and is due
+   *   like any other from then on. One whose tenant removes in full is hidden, and due again when its last grant ends.
+   */
+  return async (due: readonly Row[], now: Date) => {
+    if (due.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
+    const all = due.map((row) => {
+      const session = readSession(cipher, row);
+      return {
+        tenant_id: session.tenantId,
+        id: session.id,
+        mask: renewableAfterwards(session),
+        seen: session.issuedMask,
+        mode: String(row['mode']),
+        created: Number(row['until']) - Number(row['ttl']),
+      };
+    });
+    const [at, kept] = [now.getTime(), all.filter(({ mask }) => mask !== 0)];
+    await sql.change(statements.dropAllGrants, JSON.stringify(all));
+    if (kept.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
+    const these = JSON.stringify(kept);
+    await sql.change(statements.reduce, these, at);
+    await sql.change(statements.dropGrants, these, at);
+    for (const statement of statements.drop) await sql.change(statement, these);
+    const [counted] = await sql.all(statements.countUnsent, these);
+    await sql.change(statements.dropEvents, these);
+    const removed = kept.filter(({ mode }) => mode === 'full').length;
+    return { removed, anonymized: kept.length - removed, unsent: Number(counted?.['unsent']) };
+  };
+}
