@@ -141,7 +141,7 @@ for (const kind of databases()) {
       await Promise.all(
         Array.from({ length: 60 }, (_, caller) => {
           const changes = lists.flatMap(({ id: listId }) =>
-            [1, 2].map((index) => ({ listId, index, status: caller % 2 })),
+            [1, 2].map((index) => ({ listId, index, status: 2 * (caller % 2) })),
           );
           return steps.changeStatuses(caller % 2 === 0 ? changes : changes.toReversed(), NOW);
         }),

@@ -24,6 +24,7 @@ export function describeTenants(open: () => Store): void {
           status: 'suspended',
           sessionConfig: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
           statusListConfig: { capacity: 1000, bits: 2, ttl: null },
+          profile: 'haip',
           createdAt: seconds(-10),
         });
         await store.forService(({ tenants }) => tenants.add(full), { by: 'system' });
@@ -35,6 +36,7 @@ export function describeTenants(open: () => Store): void {
           status: 'suspended',
           revision: 1,
           revisions: firstRevisions(full.createdAt),
+          profile: 'haip',
         });
       });
 
