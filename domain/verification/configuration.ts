@@ -124,6 +124,14 @@ export const PresentationConfigurationBody = z
     webhook: WebhookConfig.nullish(),
     attached: listUpTo(Attached, 20).nullish(),
     redirectUri: RedirectUri.nullish(),
+    requireResponseCode: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it ' +
+          'completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not ' +
+          'through the Digital Credentials API, which redirects nobody',
+      ),
     accessKeyChainId: Reference.nullish(),
     trustAnchors: z.array(TrustAnchorConfig).max(200).optional(),
     mdlProfile: z

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   type IssuanceRequest,
   isDcApi,
+  RESPONSE_CODE_MISSING,
   SESSION_STATUSES,
   type Session,
   statusAt,
@@ -69,6 +70,7 @@ export function toSessionView(session: Session, tenant: TenantName, now: Date) {
   return viewOf(SessionView, {
     ...session,
     ...outcome,
+    ...(status === 'failed' && session.status !== 'failed' && { failure: RESPONSE_CODE_MISSING }),
     status,
     updatedAt: status === session.status ? session.updatedAt : session.expiresAt,
     tenant: viewOf(TenantReference, tenant),

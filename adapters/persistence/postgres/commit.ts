@@ -17,6 +17,12 @@ const COMMIT: Statement = {
   text: `select commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')}) as session`,
 };
 
+/** For a session that is to end at a time, maybe earlier than it would have. */
+const COMMIT_AND_END: Statement = {
+  name: 'commit_change_1_and_end',
+  text: `${COMMIT.text}, session_ends_1($1, $21, $22)`,
+};
+
 /** Applies changes, each by one call of one function of the database. */
 export class PostgresCommit {
   readonly #sql: PostgresSql;
@@ -32,7 +38,9 @@ export class PostgresCommit {
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const parts = partsOf(this.#cipher, tenantId, change);
     const call = async (entry: AuditAddition | undefined) =>
-      (await this.#sql.query(COMMIT, parametersOf(tenantId, change, now, parts, entry)))[0];
+      (
+        await this.#sql.query(...callOf(change.session, parametersOf(tenantId, change, now, parts, entry)))
+      )[0];
     try {
       if (change.audit === undefined) return readCommitted(await call(undefined), change);
       const { by, change: told } = change.audit;
@@ -42,6 +50,15 @@ export class PostgresCommit {
       return readUnexpected(error);
     }
   }
+}
+
+function callOf(
+  session: Change['session'],
+  parameters: readonly Parameter[],
+): readonly [Statement, readonly Parameter[]] {
+  const endsAt = session?.endsAt?.getTime();
+  if (session === undefined || endsAt === undefined) return [COMMIT, parameters];
+  return [COMMIT_AND_END, [...parameters, session.id, endsAt]];
 }
 
 const row = (fields: Fields | undefined) => (fields === undefined ? null : rowLiteral(fields));

@@ -5,6 +5,7 @@ import { clientSecrets } from './client-secrets.suite.ts';
 import { editsWithOneTag } from './edits.suite.ts';
 import { keys } from './keys.suite.ts';
 import { usedOnce } from './once.suite.ts';
+import { responseCodes } from './response-codes.suite.ts';
 import { removedStatusLists } from './status-lists.suite.ts';
 import { statuses } from './statuses.suite.ts';
 import { trustLists } from './trust-lists.suite.ts';
@@ -13,6 +14,7 @@ import { webhookSecrets } from './webhook-secrets.suite.ts';
 /** Everything that many may ask the service for at the same time. */
 export const SUITES: readonly RacedSuite[] = [
   usedOnce,
+  responseCodes,
   statuses,
   removedStatusLists,
   approvals,
