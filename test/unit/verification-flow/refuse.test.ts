@@ -485,7 +485,7 @@ describe('A response is refused', () => {
     });
     it('N92 a leaf of an issuer that nobody trusts any more', async () => {
       const asked = await ask();
-      await world.configure({ trustAnchors: [] });
+      await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'untrusted_chain');
     });
     it('N106 made for another tenant', async () => {
