@@ -11,6 +11,7 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
+import { EndOverdueAnswers } from '../application/verification/end-overdue-answers.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { inBatches } from './batches.ts';
 import { clockWarning } from './clock-check.ts';
@@ -62,6 +63,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const renewTrustLists = obtain(container, RenewTrustLists);
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
+  const endOverdueAnswers = obtain(container, EndOverdueAnswers);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   /** @returns whether a batch that did so much was full. */
   const tell = (done: string, counts: Readonly<Record<string, number>>) => {
@@ -74,7 +76,8 @@ export function startJobs(container: Container): () => Promise<void> {
     batchJob('expire-sessions', 30, async (now) => {
       const expired = await maintenance.expireSessions(now, BATCH);
       for (const { tenantId, id } of expired) eventBus.publish({ type: 'session', tenantId, sessionId: id });
-      return tell('sessions expired', { count: expired.length });
+      const ended = await endOverdueAnswers.execute(now, BATCH);
+      return tell('sessions expired', { count: expired.length, ended });
     }),
     batchJob('refresh-statistics', 10, async () => {
       const tables = await maintenance.refreshStatistics();

@@ -22,7 +22,7 @@ import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { TenantConfiguration } from '../tenant-configuration.ts';
 import { TrustListPublisher } from '../trust-lists/trust-list-publisher.ts';
-import { NOT_ASKED, OfflineRegistrationCertificates } from './offline.ts';
+import { NOT_ASKED, OfflineListSigners, OfflineRegistrationCertificates } from './offline.ts';
 
 /** What administration needs that reaches no network. */
 export const ADMINISTRATION = {
@@ -53,6 +53,7 @@ export class Administration {
     readonly registrar: Registrar;
     readonly registrationCertificates: OfflineRegistrationCertificates;
     readonly trustListPublisher: TrustListPublisher;
+    readonly listSigners: OfflineListSigners;
   };
   /** Whether nothing of what is made is kept. */
   readonly isDryRun: boolean;
@@ -66,6 +67,7 @@ export class Administration {
       registrar: NOT_ASKED,
       registrationCertificates: new OfflineRegistrationCertificates(ports),
       trustListPublisher: new TrustListPublisher(ports),
+      listSigners: new OfflineListSigners(ports),
     };
   }
 

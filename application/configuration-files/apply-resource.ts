@@ -1,4 +1,8 @@
+import type { IssuanceConfigurationBody } from '../../domain/issuance/issuance-configuration.ts';
+import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
 import type { FileBody, FileKind } from '../../domain/resources.ts';
+import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
+import { keepDemandedListPins } from '../../domain/verification/kept-list-pins.ts';
 import type { TenantCaller } from '../caller.ts';
 import { ReplaceCredentialConfiguration } from '../issuance/credential-configurations.ts';
 import { ReplaceIssuanceConfiguration } from '../issuance/issuance-configurations.ts';
@@ -48,8 +52,20 @@ export async function applyResource(
   const caller = await administration.callerOf(tenant);
   const stored = await ports.store.forTenant(tenant, (own) => repositoryOf(own, kind).find(id || 'default'));
   const known = stored && asDocument(kind, stored);
-  if (known !== undefined && isSame(known, body)) return 'unchanged';
+  if (known !== undefined && isSame(known, withKeptPins(kind, body, known))) return 'unchanged';
   const write: Write<never> = WRITE[kind];
   await write(ports, caller, body as never, known && id);
   return known === undefined ? 'created' : 'changed';
+}
+
+/** Who signs the lists of others may have been found out when they were written by hand. */
+function withKeptPins(kind: FileKind, body: object, known: object): object {
+  if (kind === 'issuance-configuration')
+    return keepWalletListPins(body as IssuanceConfigurationBody, known as IssuanceConfigurationBody);
+  if (kind === 'presentation-configuration')
+    return keepDemandedListPins(
+      body as PresentationConfigurationBody,
+      known as PresentationConfigurationBody,
+    );
+  return body;
 }

@@ -1,3 +1,6 @@
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import { type Registrar, RegistrarError } from '../ports/registrar.ts';
@@ -6,6 +9,7 @@ import type { Store } from '../ports/store.ts';
 import { RegistrationCertificateChecker } from '../registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { ListSigners } from '../trust-lists/list-signers.ts';
 
 const notAsked = () =>
   Promise.reject(new RegistrarError('unavailable', 'no registrar is asked during the import'));
@@ -18,6 +22,21 @@ export const NOT_ASKED: Registrar = {
   issueRegistrationCertificate: notAsked,
   findRegistrationCertificate: notAsked,
 };
+
+/**
+ * A start does not depend on others either for trust lists: who signs them stands in the documents, as an export writes it, or
+ * was stored before. Lists of other tenants may be imported later.
+ */
+export class OfflineListSigners extends ListSigners {
+  protected override async signerOf(tenantId: TenantId, uri: string): Promise<string | undefined> {
+    const own = ownTrustListOf(uri, this.ports.settings.publicUrl);
+    if (own !== undefined) return own.tenantId === tenantId ? super.signerOf(tenantId, uri) : undefined;
+    throw new TrustListRefusal(
+      'unavailable',
+      'an import fetches nothing, so give the certificate of its signer',
+    );
+  }
+}
 
 type Ports = { readonly store: Store; readonly signatures: Signatures; readonly certificates: Certificates };
 

@@ -6,6 +6,7 @@ import {
   isPreferenceKnown,
   withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
+import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -16,6 +17,7 @@ import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { ListSigners } from '../trust-lists/list-signers.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 
 /** How the tenant issues; makes a default configuration when there is none. */
@@ -45,19 +47,21 @@ export class ReplaceIssuanceConfiguration extends needs({
   clock: Clock,
   settings: ServiceSettings,
   remote: Remote,
+  listSigners: ListSigners,
 }) {
   /**
    * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that is none of the
-   *   tenant's, addresses that may not be called, or the placeholder of a secret that nobody stored.
+   *   tenant's, addresses that may not be called, trust lists that cannot be had, or the placeholder of a secret that nobody stored.
    */
-  async execute(caller: TenantCaller, body: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
+  async execute(caller: TenantCaller, wanted: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
     const { store, clock, settings, remote } = this.ports;
     const now = clock.now();
-    if (!isPreferenceKnown(caller.configured.issuer, body)) {
+    if (!isPreferenceKnown(caller.configured.issuer, wanted)) {
       const message = 'name one of authServers, the chained server when it is enabled, or built-in';
       throw invalidInput('preferredAuthServer', message);
     }
-    assertCallable(remote, caller.tenantId, addressesOf(body, settings));
+    assertCallable(remote, caller.tenantId, addressesOf(wanted, settings));
+    const body = await this.#pinned(caller, wanted);
     return changeOwnAlone(store, caller, async ({ issuanceConfiguration, keyChains }) => {
       const chains = await keyChains.list();
       requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
@@ -73,6 +77,25 @@ export class ReplaceIssuanceConfiguration extends needs({
       await issuanceConfiguration.put(configuration);
       return configuration;
     });
+  }
+
+  /** Certificates that a document brings say who signs its lists; else the signers of new lists are looked for, and pinned. */
+  async #pinned(caller: TenantCaller, wanted: IssuanceConfigurationBody): Promise<IssuanceConfigurationBody> {
+    if (wanted.walletProviderTrustListCertificates.length > 0) return wanted;
+    const before = await caller.configured.issuanceConfiguration();
+    const known = before && withDefaults(before);
+    const body = keepWalletListPins(wanted, known);
+    const kept = body.walletProviderTrustListCertificates;
+    const isNew = (uri: string) => kept.length === 0 || !known?.walletProviderTrustLists.includes(uri);
+    const lists = body.walletProviderTrustLists.map((uri, index) => ({
+      uri,
+      path: `walletProviderTrustLists.${index}`,
+    }));
+    const pins = await this.ports.listSigners.pin(
+      caller.tenantId,
+      lists.filter(({ uri }) => isNew(uri)),
+    );
+    return { ...body, walletProviderTrustListCertificates: [...new Set([...kept, ...pins.values()])] };
   }
 }
 

@@ -137,6 +137,7 @@ export class InteractionPresentation extends needs({
     const { nonce, since: requestedAt, configurationId } = pending;
     const binding = {
       audience: audiencesOf(wire, endpoint),
+      recipients: [...audiencesOf(wire, endpoint), new URL(endpoint).origin],
       transcripts: () => [
         interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) }),
       ],

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference } from '../../domain/status-lists/reference.ts';
+import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
@@ -128,6 +129,13 @@ function sourcesOf(
 ): Promise<readonly ListSource[]> {
   return configured.derive('wallet-provider-lists', async () => {
     const signers = pinSigners((await configured.issuance()).walletProviderTrustListCertificates);
-    return [...new Set(addresses)].map((uri) => ({ uri, signers, purpose: WALLET_PROVIDERS }));
+    // Lists of this service are signed by the keys of their tenant, whoever signs the others.
+    const own = pinSigners([]);
+    const publicUrl = configured.issuer.slice(0, -`/${configured.tenantId}`.length);
+    return [...new Set(addresses)].map((uri) => ({
+      uri,
+      signers: ownTrustListOf(uri, publicUrl) === undefined ? signers : own,
+      purpose: WALLET_PROVIDERS,
+    }));
   });
 }

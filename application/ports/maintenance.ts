@@ -25,8 +25,13 @@ export type Maintenance = EventLog & {
    * others still need, or keeps a lease for hours.
    */
   time(): Promise<Date>;
-  /** Marks sessions whose time is over. @returns those it changed, at most `limit`. */
+  /**
+   * Marks sessions whose time is over; those with a response only when nobody has decided about them for an hour.
+   * @returns those it changed, at most `limit`.
+   */
   expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
+  /** Open sessions with a response whose time is over, those that wait longest first. */
+  overdueAnswers(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
   /** Forgets used values, grants and authorizations that could not be used any more. @returns how many rows went. */
   forgetExpired(now: Date, limit: number): Promise<number>;
   /**

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
 import { makeOcspRequest, type OcspResponse, readOcspResponse } from '../../domain/formats/der/ocsp.ts';
-import { DerError } from '../../domain/formats/der/reader.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import {
   answerEnds,
@@ -15,6 +14,7 @@ import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Remote } from '../ports/remote.ts';
 import { download, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
+import { readDer, unavailable } from './unavailable.ts';
 
 const MAX_ANSWER_BYTES = 32 * 1024;
 const ENTRY_BYTES = 1_024;
@@ -73,7 +73,7 @@ export class OcspResponders extends needs({
       isSigned: true,
     };
     const { body } = await download(this.ports.remote, address, wanted, unavailable);
-    const answer = read(() => readOcspResponse(body, authority, serial));
+    const answer = readDer('the answer', () => readOcspResponse(body, authority, serial));
     if (answer === undefined) throw unavailable('the answer is about other certificates');
     const now = this.ports.clock.now();
     if (!this.#isSigned(answer, issuer, authority, now)) throw unavailable('who signed the answer may not');
@@ -95,18 +95,5 @@ export class OcspResponders extends needs({
       const verdict = certificates.validate([responder], [{ certificate: issuer }], now, profile);
       return verdict.trusted && certificates.hasSigned(responder, answer);
     });
-  }
-}
-
-function unavailable(why: string): Refusal {
-  return new Refusal('revocation_unavailable', why);
-}
-
-function read<T>(make: () => T): T {
-  try {
-    return make();
-  } catch (error) {
-    if (!(error instanceof DerError)) throw error;
-    throw unavailable(`the answer cannot be used: ${error.message}`);
   }
 }

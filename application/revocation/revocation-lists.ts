@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { type CertificateList, readCrl } from '../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
-import { DerError } from '../../domain/formats/der/reader.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { freshUntil, isOver, listFault } from '../../domain/verification/certificate-revocation.ts';
@@ -13,6 +12,7 @@ import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
 import { Remote } from '../ports/remote.ts';
 import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
+import { readDer, unavailable } from './unavailable.ts';
 
 const MAX_LIST_BYTES = 2 * 1024 * 1024;
 /** What an entry costs besides its bytes. */
@@ -81,7 +81,7 @@ export class RevocationLists extends needs({
     const wanted = { tenantId, accept: 'application/pkix-crl', maxBytes: MAX_LIST_BYTES, isSigned: true };
     const { body } = await download(this.ports.remote, uri, wanted, unavailable);
     const now = this.ports.clock.now();
-    const list = read(() => readCrl(body));
+    const list = readDer('the list', () => readCrl(body));
     if (!this.ports.certificates.hasSigned(issuer, list)) throw unavailable('signature');
     const certificate = readCertificate(Buffer.from(issuer, 'base64'));
     const fault = certificate === undefined ? 'issuer' : listFault(list, certificate, now);
@@ -89,21 +89,8 @@ export class RevocationLists extends needs({
     // Whoever stands between could send yesterday's list, which does not know of today's revocation.
     if (known !== undefined && list.thisUpdate < known.thisUpdate)
       throw unavailable('older than the list before');
-    const revoked = read(() => new RevokedEntries(list.entries));
+    const revoked = readDer('the list', () => new RevokedEntries(list.entries));
     const { thisUpdate, nextUpdate, scope } = list;
     return { uri, fetchedAt: now, size: body.length, thisUpdate, nextUpdate, revoked, ...defined({ scope }) };
-  }
-}
-
-function unavailable(why: string): Refusal {
-  return new Refusal('revocation_unavailable', why);
-}
-
-function read<T>(make: () => T): T {
-  try {
-    return make();
-  } catch (error) {
-    if (!(error instanceof DerError)) throw error;
-    throw unavailable(`the list cannot be used: ${error.message}`);
   }
 }

@@ -1,14 +1,6 @@
 import { z } from 'zod';
 import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
-import { isSecret } from '../../domain/oauth/handle.ts';
-import {
-  isTerminal,
-  SESSION_STATUSES,
-  type Session,
-  type SessionOutcome,
-  statusAt,
-} from '../../domain/sessions/session.ts';
-import { noted } from '../../domain/sessions/session-change.ts';
+import { isTerminal, SESSION_STATUSES, type Session, statusAt } from '../../domain/sessions/session.ts';
 import { MAX_SEARCH, namesIn } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
@@ -17,7 +9,7 @@ import { lengthOf } from '../../domain/shared/json.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import { attemptFor, record } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import { type Known, WORLD } from '../known.ts';
+import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { type SessionQuery, Store } from '../ports/store.ts';
@@ -60,6 +52,9 @@ export type SessionPage = {
   /** Where the next page begins; absent on the last one. */
   readonly next?: string;
 };
+
+/** One session as it is at a time. */
+export type SeenSession = { readonly session: Session; readonly tenant: Tenant; readonly now: Date };
 
 type Place = NonNullable<SessionQuery['after']>;
 
@@ -124,50 +119,15 @@ function readCursor(cursor: string): Place {
   return { createdAt: new Date(Number(time)), id };
 }
 
-/** The browser comes back at once; a code that lies about longer is of use to somebody else only. */
-const RESPONSE_CODE_SECONDS = 300;
-
 export class GetSession extends needs(WORLD) {
-  /**
-   * @param responseCode what the browser brought back (OpenID4VP 1.0 section 13.3): proof that the person at the
-   *   browser is the one whose wallet answered. It is spent by this; without one the session can be read at any time.
-   * @throws Failure `not_found`, or `forbidden` for a response code that is not this session's, was used or is old.
-   */
-  execute(
-    caller: RememberedCaller,
-    id: SessionId,
-    responseCode?: string,
-  ): Promise<{ readonly session: Session; readonly tenant: Tenant; readonly now: Date }> {
+  /** @throws Failure `not_found`. */
+  execute(caller: RememberedCaller, id: SessionId): Promise<SeenSession> {
     return attemptFor(this.ports, caller, async (known, present) => {
       const { now, configured } = known;
       const session = visible(present, (await known.confirm(known.reads.session(id))).session);
-      const seen = responseCode === undefined ? session : await this.#spend(known, session, responseCode);
-      return { session: seen, tenant: await configured.tenant(), now };
+      return { session, tenant: await configured.tenant(), now };
     });
   }
-
-  /** The version decides between two that bring the same code at once. */
-  async #spend(known: Known, session: Session, responseCode: string): Promise<Session> {
-    const { now } = known;
-    if (session.outcome === null || !isGood(session.outcome, responseCode, now)) throw badCode();
-    const outcome = { ...session.outcome, responseCodeUsedAt: now.toISOString() };
-    const committed = await known.commit({ session: noted(session, outcome) }, { session: badCode });
-    return { ...session, outcome, ...committed.session, updatedAt: now };
-  }
-}
-
-function isGood(outcome: SessionOutcome, responseCode: string, now: Date): boolean {
-  const { responseCodeHash, responseCodeAt, responseCodeUsedAt } = outcome;
-  if (responseCodeHash === undefined || responseCodeAt === undefined) return false;
-  if (responseCodeUsedAt !== undefined || !isSecret(responseCode, responseCodeHash)) return false;
-  return now.getTime() < Date.parse(responseCodeAt) + RESPONSE_CODE_SECONDS * 1000;
-}
-
-function badCode(): Failure {
-  return new Failure(
-    'forbidden',
-    'this response_code does not belong to the session, was used or is too old',
-  );
 }
 
 /** Removes a session with all it holds; a wallet finds it gone. */

@@ -1,4 +1,10 @@
-import { isTerminal, type Session, type SessionStatus, statusAt } from '../../domain/sessions/session.ts';
+import {
+  awaitsResponseCode,
+  isTerminal,
+  type Session,
+  type SessionStatus,
+  statusAt,
+} from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Listener } from '../caller.ts';
 import { rightsOf } from '../clients/rights.ts';
@@ -117,10 +123,13 @@ export class WatchSession extends needs({ ...WORLD, sessionWatcher: SessionWatch
 }
 
 /** What a stream keeps of its session for as long as it is open: the rest is large, and personal. */
-type Followed = Pick<Session, 'tenantId' | 'id' | 'status' | 'version' | 'updatedAt' | 'expiresAt'>;
+type Followed = Pick<Session, 'tenantId' | 'id' | 'status' | 'version' | 'updatedAt' | 'expiresAt'> & {
+  readonly outcome: { readonly awaiting?: object };
+};
 
-function essenceOf({ tenantId, id, status, version, updatedAt, expiresAt }: Session): Followed {
-  return { tenantId, id, status, version, updatedAt, expiresAt };
+function essenceOf({ tenantId, id, status, version, updatedAt, expiresAt, outcome }: Session): Followed {
+  const waiting = awaitsResponseCode(outcome) ? { awaiting: {} } : {};
+  return { tenantId, id, status, version, updatedAt, expiresAt, outcome: waiting };
 }
 
 /** Until the next heartbeat, or the end of the session or the access token if that comes first. In milliseconds. */

@@ -1,5 +1,6 @@
 import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
@@ -19,6 +20,8 @@ export type StatusQuestion = {
   readonly reference: { readonly idx: number; readonly uri: string };
   /** Forms of the token that may speak about the credential; a JWT unless stated. */
   readonly forms?: TokenForms;
+  /** Whether the token is held to HAIP 1.0 section 6.1.1, as its credential was. */
+  readonly haip?: boolean;
   /** The chain of the credential, DER in standard base64, leaf first, and what validated it. */
   readonly chain: readonly string[];
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
@@ -75,27 +78,32 @@ export class StatusChecker extends needs({
 
   /** The certificate that signed the credential, or what validated another one under the anchor that vouched for it. */
   #signerOf({ signer }: RemoteStatusList, question: StatusQuestion): Trusted | 'issuer' | undefined {
-    const { chain, issuer, anchors, revocation } = question;
+    const { chain, issuer, anchors, revocation, haip } = question;
     const isIssuer = signer[0] !== undefined && signer[0] === chain[0];
     if (revocation !== undefined) {
       const revoker = this.#revokerOf(signer, revocation, question);
       return revoker !== undefined && isIssuer ? 'issuer' : revoker;
     }
-    if (isIssuer) return 'issuer';
-    const verdict = this.ports.certificates.validate(signer, anchors, this.ports.clock.now(), {
-      purpose: 'status list',
-    });
+    // HAIP 1.0 section 6.1.1: the chain of the token is held to as much as that of the credential.
+    if (isIssuer) return haip !== true || this.#isTrusted(signer, question) ? 'issuer' : undefined;
+    const profile = { purpose: 'status list', ...defined({ haip }) } as const;
+    const verdict = this.ports.certificates.validate(signer, anchors, this.ports.clock.now(), profile);
     return verdict.trusted && verdict.anchor === issuer.anchor ? verdict : undefined;
+  }
+
+  #isTrusted(signer: readonly string[], { anchors, purpose }: StatusQuestion): boolean {
+    const now = this.ports.clock.now();
+    return this.ports.certificates.validate(signer, anchors, now, { purpose, haip: true }).trusted;
   }
 
   /** Token Status List section 10: one that signs credentials speaks for its own without being for status lists. */
   #revokerOf(
     signer: readonly string[],
     revocation: readonly TrustAnchor[],
-    { chain, purpose }: Pick<StatusQuestion, 'chain' | 'purpose'>,
+    { chain, purpose, haip }: Pick<StatusQuestion, 'chain' | 'purpose' | 'haip'>,
   ): Trusted | undefined {
     const isIssuer = signer[0] !== undefined && signer[0] === chain[0];
-    const profile = { purpose: isIssuer ? purpose : 'status list' } as const;
+    const profile = { purpose: isIssuer ? purpose : 'status list', ...defined({ haip }) } as const;
     const verdict = this.ports.certificates.validate(signer, revocation, this.ports.clock.now(), profile);
     return verdict.trusted ? verdict : undefined;
   }

@@ -133,7 +133,9 @@ export async function download(
   const answer = await remote.request(uri, options).catch((error: unknown) => {
     throw error instanceof RemoteError ? refusal(error.fault) : error;
   });
-  if (answer.status !== 200) throw refusal(`HTTP status ${answer.status}`);
+  // Token Status List section 8.2: any status of success, as long as there is something with it
+  if (answer.status < 200 || answer.status > 299) throw refusal(`HTTP status ${answer.status}`);
+  if (answer.body.length === 0) throw refusal(`HTTP status ${answer.status} without a body`);
   return answer;
 }
 

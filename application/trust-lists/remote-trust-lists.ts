@@ -160,12 +160,17 @@ export class TrustLists extends needs({
     if (signers.anchors.length === 0) {
       throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     }
-    const accept = 'application/jwt, application/jose, */*;q=0.1';
-    const wanted = { tenantId, accept, maxBytes: MAX_LIST_BYTES };
-    const refusal = (why: string) => new TrustListRefusal('unavailable', why);
-    const { body } = await download(this.ports.remote, uri, wanted, refusal);
-    return { text: body.toString('latin1').trim(), signers };
+    return { text: await downloadTrustList(this.ports.remote, tenantId, uri), signers };
   }
+}
+
+/** @throws TrustListRefusal `unavailable`. */
+export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<string> {
+  const accept = 'application/jwt, application/jose, */*;q=0.1';
+  const wanted = { tenantId, accept, maxBytes: MAX_LIST_BYTES };
+  const refusal = (why: string) => new TrustListRefusal('unavailable', why);
+  const { body } = await download(remote, uri, wanted, refusal);
+  return body.toString('latin1').trim();
 }
 
 type Signed = { readonly text: string; readonly signers: PinnedSigners };

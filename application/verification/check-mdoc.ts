@@ -24,7 +24,7 @@ import {
 import { type OpenedMdoc, openDeviceResponse } from '../../domain/formats/mdoc/open.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { algorithmOf, type PublicJwk, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
-import { Refusal } from '../../domain/shared/refusal.ts';
+import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference, type StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
@@ -37,6 +37,7 @@ export type ExpectedMdoc = {
   readonly anchors: readonly TrustAnchor[];
   /** Whether the query demands a device signature. One that is there is checked in any case. */
   readonly holderBinding: boolean;
+  /** Whether HAIP 1.0 sections 6.1 and 6.1.1 are held to. */
   readonly haip?: boolean;
   /** What is demanded of those who sign driving licences; ISO/IEC 18013-5 unless stated. */
   readonly mdlProfile?: MdlProfile;
@@ -73,6 +74,45 @@ type Ports = { readonly signatures: Signatures; readonly certificates: Certifica
  */
 export function checkMdoc(ports: Ports, text: string, expected: ExpectedMdoc): CheckedMdoc {
   const opened = openDeviceResponse(text);
+  try {
+    return checkOpened(ports, opened, expected);
+  } catch (error) {
+    throw error instanceof Refusal ? asForeign(error, ports, opened, expected) : error;
+  }
+}
+
+/**
+ * OpenID4VP 1.0 section 14.2.2: the nonce is in the transcript, so a device that signed another one answers another request,
+ * also when something else is wrong first. Whose device it is only the issuer can say.
+ */
+function asForeign(refusal: Refusal, ports: Ports, opened: OpenedMdoc, expected: ExpectedMdoc): Refusal {
+  if (refusal.reason !== 'device_signature' && !answersAnother(ports, opened, expected)) return refusal;
+  return new NonceRefusal(
+    refusal.reason,
+    `${refusal.message}; the device signed no transcript of this request`,
+  );
+}
+
+function answersAnother(
+  ports: Ports,
+  { issuerAuth, ...opened }: OpenedMdoc,
+  expected: ExpectedMdoc,
+): boolean {
+  const { payload, protectedBytes, signature } = issuerAuth;
+  const [leaf] = readX5chain(issuerAuth.unprotectedHeader) ?? [];
+  const key = leaf === undefined ? undefined : readCertificate(Buffer.from(leaf, 'base64'))?.publicJwk;
+  if (payload === undefined || key === undefined) return false;
+  try {
+    if (!ports.signatures.verify(key, sigStructure(protectedBytes, payload), signature)) return false;
+    checkDevice(ports, { issuerAuth, ...opened }, readMso(payload), expected);
+    return false;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return error.reason === 'device_signature';
+  }
+}
+
+function checkOpened(ports: Ports, opened: OpenedMdoc, expected: ExpectedMdoc): CheckedMdoc {
   const { issuer, chain, mso } = checkIssuer(ports, opened, expected);
   // ISO/IEC 18013-5 section 9.3.1
   if (opened.docType !== mso.docType || opened.docType !== expected.docType) {
@@ -142,7 +182,9 @@ function checkDevice(
   mso: MobileSecurityObject,
   expected: ExpectedMdoc,
 ): Pick<CheckedMdoc, 'holderKey' | 'deviceSigned'> {
-  if (deviceSigned === undefined && !expected.holderBinding) return { deviceSigned: {} };
+  // HAIP 1.0 section 6.1: every mdoc is bound to a device, and presented by it.
+  const { holderBinding, haip = false } = expected;
+  if (deviceSigned === undefined && !holderBinding && !haip) return { deviceSigned: {} };
   const auth = deviceSigned?.auth;
   if (deviceSigned === undefined || auth === undefined) throw new Refusal('device_auth_missing');
   // We offer no MAC (OpenID4VP 1.0 appendix B.2.2), so none is expected.

@@ -8,12 +8,14 @@ import {
 import {
   checkKeyBindingClaims,
   checkKeyBindingHeader,
+  checkNonce,
   type ExpectedBinding,
 } from '../../domain/formats/sd-jwt/key-binding.ts';
 import { type OpenedSdJwt, openSdJwt } from '../../domain/formats/sd-jwt/parse.ts';
 import {
   checkForbiddenDisclosures,
   checkIssuerHeader,
+  checkRecipients,
   readCertificateChain,
   readHolderKey,
   readSdJwtVc,
@@ -22,7 +24,7 @@ import {
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
-import { Refusal } from '../../domain/shared/refusal.ts';
+import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference, type StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
@@ -31,6 +33,9 @@ export type ExpectedSdJwtVc = ExpectedBinding & {
   readonly anchors: readonly TrustAnchor[];
   /** Whether the query demands a key binding JWT. One that is there is checked in any case. */
   readonly holderBinding: boolean;
+  /** Whom the credential itself may name as its recipients. */
+  readonly recipients?: readonly string[];
+  /** Whether HAIP 1.0 sections 6.1 and 6.1.1 are held to. */
   readonly haip?: boolean;
   /** Allowed `alg` of the credential and of the key binding JWT (OpenID4VP 1.0 appendix B.3.4). */
   readonly sdJwtAlgorithms: readonly string[];
@@ -62,14 +67,37 @@ type Ports = { readonly signatures: Signatures; readonly certificates: Certifica
  */
 export function checkSdJwtVc(ports: Ports, text: string, expected: ExpectedSdJwtVc): CheckedSdJwtVc {
   const opened = openSdJwt(text);
+  try {
+    return checkOpened(ports, opened, expected);
+  } catch (error) {
+    throw error instanceof Refusal ? asForeign(error, opened, expected) : error;
+  }
+}
+
+/** OpenID4VP 1.0 section 14.2.2: a foreign nonce refuses the response also when something else is wrong first. */
+function asForeign(refusal: Refusal, { keyBinding }: OpenedSdJwt, { nonce }: ExpectedSdJwtVc): Refusal {
+  if (keyBinding === undefined || refusal instanceof NonceRefusal) return refusal;
+  try {
+    checkNonce(keyBinding.payload, nonce);
+    return refusal;
+  } catch {
+    return new NonceRefusal(refusal.reason, `${refusal.message}; its nonce is of another request`);
+  }
+}
+
+function checkOpened(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwtVc): CheckedSdJwtVc {
   // RFC 9901 section 9.5: the request decides whether key binding is needed, not what has arrived.
   if (expected.holderBinding && opened.keyBinding === undefined) throw new Refusal('holder_binding_missing');
-
   const { header, payload } = opened.issuer;
+  // HAIP 1.0 section 6.1: what is bound to a key is presented with it.
+  const isBound = expected.haip === true && payload['cnf'] !== undefined;
+  if (isBound && opened.keyBinding === undefined) throw new Refusal('holder_binding_missing', 'HAIP');
+
   const issuer = checkIssuer(ports, opened, expected);
   const processed = processDisclosures(payload, opened.disclosures);
   checkForbiddenDisclosures(payload, processed);
   const credential = readSdJwtVc(payload, processed, expected.now);
+  checkRecipients(processed.claims['aud'], expected.recipients);
   const binding = checkBinding(ports, opened, processed, expected);
   const statusReference = readStatusReference(payload);
   return {

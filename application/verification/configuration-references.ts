@@ -1,4 +1,4 @@
-import { keyIdentifierOf, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { KEY_USAGE, keyIdentifierOf, readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
@@ -7,18 +7,24 @@ import type {
   PresentationConfigurationBody,
   TrustAnchorConfig,
 } from '../../domain/verification/configuration.ts';
+import type { Certificates } from '../ports/certificates.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
 /** What a tenant's references are looked up in. */
-type Known = { readonly chains: readonly KeyChain[]; readonly publicUrl: string; readonly now: Date };
+type Known = {
+  readonly chains: readonly KeyChain[];
+  readonly certificates: Certificates;
+  readonly publicUrl: string;
+  readonly now: Date;
+};
 
 /**
  * Looks up what a presentation configuration refers to.
  * @throws Failure `invalid_input` that names each reference that leads nowhere.
  */
 export function checkReferences(
-  { accessKeyChainId, clientIdPrefix, trustAnchors = [] }: PresentationConfigurationBody,
-  { chains, publicUrl, now }: Known,
+  { accessKeyChainId, clientIdPrefix, trustAnchors }: PresentationConfigurationBody,
+  { chains, certificates, publicUrl, now }: Known,
 ): void {
   // Without a wish the default counts, and that may still be made before the first request.
   const named =
@@ -28,10 +34,11 @@ export function checkReferences(
   }
   const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
     const path = `trustAnchors.${index}`;
+    if ('ownAuthorities' in anchor) return [];
     if ('trustList' in anchor) return trustListFaults(anchor, publicUrl, path);
     const fault =
       'certificate' in anchor
-        ? certificateFault(anchor.certificate, `${path}.certificate`)
+        ? anchorFault(anchor.certificate, `${path}.certificate`, certificates, now)
         : keyChainFault(anchor.keyChainId, chains, path);
     return fault === undefined ? [] : [fault];
   });
@@ -63,7 +70,7 @@ function keyIdentifierFaults(
 }
 
 function anchoredCertificate(anchor: TrustAnchorConfig, chains: readonly KeyChain[]) {
-  if ('trustList' in anchor) return undefined;
+  if ('trustList' in anchor || 'ownAuthorities' in anchor) return undefined;
   const base64 =
     'certificate' in anchor
       ? readPemCertificates(anchor.certificate, 1)?.[0]
@@ -91,12 +98,44 @@ function certificateFault(pem: string, path: string): FieldError | undefined {
     : { path, message: 'Give exactly one PEM certificate; an RSA key has 2048 to 4096 bits.' };
 }
 
+/** What could vouch for no credential, now or ever, is a mistake, and every presentation would be refused for it. */
+function anchorFault(
+  pem: string,
+  path: string,
+  certificates: Certificates,
+  now: Date,
+): FieldError | undefined {
+  const unreadable = certificateFault(pem, path);
+  const [base64 = ''] = readPemCertificates(pem, 1) ?? [];
+  const certificate = readCertificate(Buffer.from(base64, 'base64'));
+  if (unreadable !== undefined || certificate === undefined) return unreadable;
+  const refuse = (why: string) => ({ path, message: `The certificate can vouch for no credential: ${why}.` });
+  if (certificate.notAfter <= now) return refuse('it has ended');
+  if (certificate.basicConstraints?.ca === true) {
+    const { keyUsage } = certificate;
+    return keyUsage === undefined || keyUsage.has(KEY_USAGE.keyCertSign)
+      ? undefined
+      : refuse('it is of a CA that may not sign certificates');
+  }
+  // One that counts later is trusted from then on.
+  const then = certificate.notBefore > now ? certificate.notBefore : now;
+  const verdicts = (['SD-JWT VC', 'mdoc'] as const).map((purpose) =>
+    certificates.validate([base64], [{ certificate: base64 }], then, { purpose }),
+  );
+  const [first] = verdicts;
+  return verdicts.some(({ trusted }) => trusted) || first === undefined || first.trusted
+    ? undefined
+    : refuse(first.detail);
+}
+
 function keyChainFault(id: string, chains: readonly KeyChain[], path: string): FieldError | undefined {
   const chain = chains.find((candidate) => candidate.id === id);
-  if (chain?.root !== undefined) return undefined;
+  if (chain?.root !== undefined && chain.usages.includes('signing')) return undefined;
   const message =
     chain === undefined
       ? `There is no key chain "${id}".`
-      : `The key chain "${id}" came from outside and has no CA of its own. Give its CA as a certificate.`;
+      : chain.root === undefined
+        ? `The key chain "${id}" came from outside and has no CA of its own. Give its CA as a certificate.`
+        : `The key chain "${id}" signs no credentials, so nobody could be trusted by it.`;
   return { path: `${path}.keyChainId`, message };
 }

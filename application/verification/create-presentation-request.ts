@@ -33,6 +33,7 @@ import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
+import { awaitsCode } from './haip.ts';
 import {
   checkTransactionData,
   describeRequest,
@@ -135,11 +136,12 @@ export class CreatePresentationRequest extends needs({
 
   /** The wallet fetches the request, unless it stands in the address, and posts its answer. */
   async #posted(making: Making): Promise<Made> {
-    const { configuration, body, publicId, address } = making;
+    const { configured, configuration, body, publicId, address } = making;
     if (body.origin !== undefined) throw invalidInput('origin', 'Only requests with dc-api have an origin.');
     const { responseMode } = configuration;
     const responseUri = `${address}/response/${publicId}`;
     const redirectUri = body.redirectUri ?? configuration.redirectUri ?? undefined;
+    const awaitsResponseCode = awaitsCode(configured, configuration, redirectUri);
     const signer = configuration.clientIdPrefix === 'redirect_uri' ? undefined : await this.#signerOf(making);
     const clientId = signer === undefined ? redirectUriClientId(responseUri) : signer.clientId;
     const state = this.ports.random.token();
@@ -151,6 +153,7 @@ export class CreatePresentationRequest extends needs({
       responseUri,
       state,
       ...defined({ redirectUri }),
+      ...(awaitsResponseCode && { awaitsResponseCode }),
       ...(signer !== undefined && (await this.#sign(signer, parameters, making))),
     };
     return { request, parameters };

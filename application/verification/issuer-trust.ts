@@ -1,7 +1,7 @@
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
-import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import { OWN_AUTHORITIES, type PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { needs } from '../needs.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -63,12 +63,18 @@ export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
   }
 }
 
-function read({ trustAnchors = [] }: PresentationConfiguration, chains: readonly KeyChain[]): Configured {
+/** @param configuration one of an earlier release may have no anchors, and means its own. */
+function read(
+  { trustAnchors = [OWN_AUTHORITIES] }: Partial<PresentationConfiguration>,
+  chains: readonly KeyChain[],
+): Configured {
   const roots = new Map(chains.map((chain) => [chain.id, chain.root?.certificate]));
   const certificates: string[] = [];
   const sources: ListSource[] = [];
   for (const anchor of trustAnchors) {
-    if ('certificate' in anchor) certificates.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
+    if ('ownAuthorities' in anchor) certificates.push(...chains.flatMap(authoritiesOf));
+    else if ('certificate' in anchor)
+      certificates.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
     else if ('keyChainId' in anchor) certificates.push(...[roots.get(anchor.keyChainId) ?? []].flat());
     else {
       const { trustList: uri, signedBy = [], serviceTypes } = anchor;
@@ -76,6 +82,17 @@ function read({ trustAnchors = [] }: PresentationConfiguration, chains: readonly
     }
   }
   return { anchors: [...new Set(certificates)].map((certificate) => ({ certificate })), sources };
+}
+
+/** Whose credentials of a key chain count: its CA's, also of a former one; without a CA here its own certificates'. */
+function authoritiesOf(chain: KeyChain): readonly string[] {
+  if (!chain.usages.includes('signing')) return [];
+  const { root, former = [] } = chain;
+  const roots = [root?.certificate, ...former.map((leaf) => leaf.root)];
+  const known = roots.filter((certificate) => certificate !== undefined);
+  return root === undefined
+    ? [...known, ...leavesOf(chain).flatMap(({ certificates }) => certificates.slice(0, 1))]
+    : known;
 }
 
 function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTrust {

@@ -9,18 +9,23 @@ import {
   PresentationConfigurationBody,
   type PresentationConfigurationUpdate,
 } from '../../domain/verification/configuration.ts';
+import { demandedLists } from '../../domain/verification/dcql/demanded-lists.ts';
+import { keepDemandedListPins } from '../../domain/verification/kept-list-pins.ts';
 import { presentationConfigurationResource } from '../../domain/verification/presentation-configuration.resource.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
+import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { ListSigners } from '../trust-lists/list-signers.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 import { checkReferences } from './configuration-references.ts';
+import { pinDemandedLists, withAnchors } from './demanded-list-pins.ts';
 import { assertMayOrder, assertOwnAccessKey } from './presentation-rights.ts';
 
 const PORTS = {
@@ -29,6 +34,8 @@ const PORTS = {
   settings: ServiceSettings,
   registrationCertificates: RegistrationCertificates,
   remote: Remote,
+  certificates: Certificates,
+  listSigners: ListSigners,
 };
 type Ports = PortsOf<typeof PORTS>;
 
@@ -62,11 +69,14 @@ export class ReplacePresentationConfiguration extends needs(PORTS) {
    */
   async execute(
     caller: TenantCaller,
-    body: PresentationConfigurationBody,
+    wanted: PresentationConfigurationBody,
   ): Promise<PresentationConfiguration> {
-    const { store, clock, registrationCertificates } = this.ports;
-    assertMayUse(caller.allowedPresentationConfigs, [body.id]);
-    assertMayOrder(caller, await caller.configured.presentationConfiguration(body.id), body);
+    const { store, clock, settings, remote, registrationCertificates, listSigners } = this.ports;
+    assertMayUse(caller.allowedPresentationConfigs, [wanted.id]);
+    const before = await caller.configured.presentationConfiguration(wanted.id);
+    assertMayOrder(caller, before, wanted);
+    assertCallable(remote, caller.tenantId, addressesOf(wanted, settings));
+    const body = await pinDemandedLists(listSigners, caller.tenantId, keepDemandedListPins(wanted, before));
     await registrationCertificates.check(caller.configured, body, clock.now());
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.find(body.id);
@@ -88,6 +98,7 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     assertMaySee(caller, id);
     if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
     const before = await caller.configured.presentationConfiguration(id);
+    const pinned = before && (await this.#pinned(caller, before, changes));
     if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
       const after = merge(before, changes);
       assertMayOrder(caller, before, after);
@@ -95,10 +106,23 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     }
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.get(id);
-      const after = merge(known, changes);
+      const after = withAnchors(merge(known, changes), pinned ?? []);
       await assertMayPut(caller, repositories, known, after);
       return put(this.ports, caller.tenantId, repositories, known, after);
     });
+  }
+
+  /** Anchors for lists that the changed query names for the first time. */
+  async #pinned(
+    caller: TenantCaller,
+    before: PresentationConfiguration,
+    changes: PresentationConfigurationUpdate,
+  ): Promise<PresentationConfigurationBody['trustAnchors']> {
+    if (changes.dcql_query === undefined && changes.trustAnchors === undefined) return [];
+    const { settings, remote, listSigners } = this.ports;
+    const after = keepDemandedListPins(merge(before, changes), before);
+    assertCallable(remote, caller.tenantId, addressesOf(after, settings));
+    return (await pinDemandedLists(listSigners, caller.tenantId, after)).trustAnchors;
   }
 }
 
@@ -149,14 +173,15 @@ async function assertMayPut(
 }
 
 async function put(
-  { clock, settings, remote }: Ports,
+  { clock, settings, remote, certificates }: Ports,
   tenantId: TenantId,
   { keyChains, presentationConfigurations }: TenantRepositories,
   known: PresentationConfiguration | undefined,
   body: PresentationConfigurationBody,
 ): Promise<PresentationConfiguration> {
   const now = clock.now();
-  checkReferences(body, { chains: await keyChains.list(), publicUrl: settings.publicUrl, now });
+  const chains = await keyChains.list();
+  checkReferences(body, { chains, certificates, publicUrl: settings.publicUrl, now });
   assertCallable(remote, tenantId, addressesOf(body, settings));
   const configuration: PresentationConfiguration = {
     ...keepSecrets(presentationConfigurationResource, body, known),
@@ -168,13 +193,14 @@ async function put(
 }
 
 function addressesOf(
-  { webhook, trustAnchors = [] }: PresentationConfigurationBody,
+  { webhook, trustAnchors, dcql_query }: PresentationConfigurationBody,
   settings: ServiceSettings,
 ): readonly CalledAddress[] {
   const lists = trustAnchors.flatMap((anchor, index) =>
     'trustList' in anchor ? [listAddress(`trustAnchors.${index}.trustList`, anchor.trustList, settings)] : [],
   );
-  return [{ path: 'webhook.url', url: webhook?.url }, ...lists];
+  const demanded = demandedLists(dcql_query).map(({ uri, path }) => listAddress(path, uri, settings));
+  return [{ path: 'webhook.url', url: webhook?.url }, ...lists, ...demanded];
 }
 
 /** Members are replaced whole; the result is judged like a new document. */

@@ -1,26 +1,13 @@
 import type { MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
-import { checkDeviceTransactionData } from '../../domain/formats/mdoc/transaction-data.ts';
 import { isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
-import { NonceRefusal } from '../../domain/formats/sd-jwt/key-binding.ts';
-import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
-import type { VerificationRequest } from '../../domain/sessions/session.ts';
-import { defined } from '../../domain/shared/defined.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
-import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
-import { Refusal } from '../../domain/shared/refusal.ts';
-import type { StatusReference } from '../../domain/status-lists/reference.ts';
+import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
 import type { CertificateRevocation } from '../../domain/verification/certificate-revocation.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
-import { withoutForeignIss } from '../../domain/verification/presented-issuer.ts';
-import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
-import {
-  deviceTransactionData,
-  keyBoundTransactionData,
-} from '../../domain/verification/transaction-data.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
@@ -29,17 +16,13 @@ import { RevocationChecker } from '../revocation/check-revocation.ts';
 import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
-import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
-import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
 import { compiledQuery } from './compiled-query.ts';
+import { holdsToHaip } from './haip.ts';
 import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
-import { authorityOf, demandedLists, type TrustedChain } from './trusted-authorities.ts';
+import { type AnsweredRequest, openPresentation, type Verified } from './open-presentation.ts';
+import { authorityOf, demandedLists } from './trusted-authorities.ts';
 
-/** What of a request its answer is held against. */
-export type AnsweredRequest = Pick<
-  VerificationRequest,
-  'dcqlQuery' | 'nonce' | 'transactionData' | 'transactionDataObjects' | 'transactionDataElements'
->;
+export type { AnsweredRequest } from './open-presentation.ts';
 
 export type PresentationsToVerify = {
   readonly configured: TenantConfiguration;
@@ -57,7 +40,14 @@ type Task = PresentationsToVerify & {
   readonly trust: IssuerTrust;
   readonly mdlProfile: MdlProfile | undefined;
   readonly certificateRevocation: CertificateRevocation;
+  readonly haip: boolean;
 };
+
+/** A presentation after everything that needs no call; `verified` when it holds so far. */
+type Looked =
+  | { readonly checked: Accepted; readonly verified: Verified }
+  | { readonly checked: CheckedPresentation; readonly verified?: undefined };
+type Accepted = Extract<CheckedPresentation, { accepted: true }>;
 
 /** More presentations than any wallet sends; each costs two signatures. */
 const MAX_PRESENTATIONS = 100;
@@ -81,114 +71,60 @@ export class PresentationVerifier extends needs({
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
     const trust = await this.ports.issuerTrusts.of(configured, configurationId);
     const task = { ...wanted, trust, ...(await rulesOf(configured, configurationId)) };
-    const checked: CheckedPresentation[] = [];
-    for (const { id, text, index } of presented) {
+    const looked = presented.flatMap(({ id, text, index }) => {
       const own = query.credentials.get(id);
-      if (own !== undefined) checked.push(await this.#check(task, own, text, index));
+      return own === undefined ? [] : [{ query: own, ...this.#look(task, own, text, index) }];
+    });
+    // OpenID4VP 1.0 section 14.1: of an answer to another request nothing is used, so nobody is called about it.
+    const isForeign = looked.some(({ checked }) => !checked.accepted && checked.spoilsAll);
+    const checked: CheckedPresentation[] = [];
+    for (const one of looked) {
+      if (one.verified === undefined) checked.push(one.checked);
+      else if (isForeign) checked.push({ ...one.checked, isUnasked: true });
+      else checked.push(await this.#ask(task, one.query, one.verified, one.checked));
     }
     return judge(query, checked, request.transactionData ?? []);
   }
 
   /** OpenID4VP 1.0 section 8.6: a bad presentation is discarded, the others count. */
-  async #check(
-    task: Task,
-    query: CompiledCredentialQuery,
-    text: string,
-    index: number,
-  ): Promise<CheckedPresentation> {
-    const isMdoc = query.format === 'mso_mdoc';
-    const format = isMdoc ? 'mso_mdoc' : 'dc+sd-jwt';
+  #look(task: Task, query: CompiledCredentialQuery, text: string, index: number): Looked {
+    const format = query.format === 'mso_mdoc' ? 'mso_mdoc' : 'dc+sd-jwt';
     const place = { queryId: query.id, index, format } as const;
     let inputs = requestInputs(task, query);
     try {
-      const verified = isMdoc ? this.#openMdoc(task, query, text) : this.#openSdJwtVc(task, query, text);
+      const { ports } = this;
+      const verified = openPresentation(ports, task, query, text);
       inputs = { ...inputs, ...credentialInputs(task, verified) };
-      const asked = await this.#checkRevocation(task, verified);
-      if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
-      await this.#checkStatus(task, query, verified);
-      const authority = authorityOf(
-        this.ports.certificates,
-        task.trust,
-        query.authorities,
-        verified,
-        task.now,
-      );
-      const credential = { ...verified.credential, authority };
-      const values = valuesOf(query, credential);
+      const authority = authorityOf(ports.certificates, task.trust, query.authorities, verified, task.now);
+      const values = valuesOf(query, { ...verified.credential, authority });
       const { confirmed, signedHash } = verified;
       const issuer = issuerOf(task, verified);
-      return { ...place, inputs, accepted: true, values, issuer, signedHash, confirmed };
+      const checked = { ...place, inputs, accepted: true, values, issuer, signedHash, confirmed } as const;
+      return { checked, verified };
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      const { reason } = error;
-      const spoilsAll = error instanceof NonceRefusal;
-      const detail = detailOf(error, task.trust);
-      return { ...place, inputs, accepted: false, reason, detail, spoilsAll };
+      return { checked: refusedBy(error, task, { ...place, inputs }) };
     }
   }
 
-  #openSdJwtVc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
-    const { request, binding, requestedAt, trust, now } = task;
-    const checked = checkSdJwtVc(this.ports, text, {
-      now,
-      requestedAt,
-      nonce: request.nonce,
-      audience: binding.audience,
-      ...keyBoundTransactionData(request, query.id),
-      anchors: trust.anchors,
-      holderBinding: query.holderBindingRequired,
-      sdJwtAlgorithms: PRESENTATION_ALGORITHMS,
-      kbAlgorithms: PRESENTATION_ALGORITHMS,
-    });
-    return {
-      issuer: checked.issuer,
-      chain: readCertificateChain(checked.header),
-      purpose: 'SD-JWT VC',
-      signedHash: checked.signedHash,
-      statusReference: checked.statusReference,
-      confirmed: checked.confirmedTransactionData,
-      credential: {
-        format: 'dc+sd-jwt',
-        types: typesOf(checked),
-        holderBound: checked.holderKey !== undefined,
-        claims: withoutForeignIss(checked.claims, checked.issuer.names),
-        alwaysVisible: withoutForeignIss(checked.alwaysVisible, checked.issuer.names),
-      },
-    };
+  /** Token Status List section 8.3: lists are asked about what is as it was asked for, and about nothing else. */
+  async #ask(
+    task: Task,
+    query: CompiledCredentialQuery,
+    verified: Verified,
+    checked: Accepted,
+  ): Promise<CheckedPresentation> {
+    let { inputs } = checked;
+    const { queryId, index, format } = checked;
+    try {
+      const asked = await this.#checkRevocation(task, verified);
+      if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
+      await this.#checkStatus(task, query, verified);
+      return { ...checked, inputs };
+    } catch (error) {
+      return refusedBy(error, task, { queryId, index, format, inputs });
+    }
   }
 
-  #openMdoc(task: Task, query: CompiledCredentialQuery, text: string): Verified {
-    const { request, now, binding, trust, mdlProfile } = task;
-    const [docType = ''] = query.types;
-    const checked = checkMdoc(this.ports, text, {
-      now,
-      anchors: trust.anchors,
-      transcripts: binding.transcripts(),
-      docType,
-      ...defined({ mdlProfile }),
-      holderBinding: query.holderBindingRequired,
-      issuerAlgorithms: SIGNING_ALGORITHMS,
-      deviceAlgorithms: SIGNING_ALGORITHMS,
-    });
-    const transactionData = deviceTransactionData(request, query.id);
-    return {
-      issuer: checked.issuer,
-      chain: checked.chain,
-      purpose: 'mdoc',
-      signedHash: checked.signedHash,
-      statusReference: checked.statusReference,
-      confirmed: checkDeviceTransactionData(checked.deviceSigned, transactionData),
-      credential: {
-        format: 'mso_mdoc',
-        types: [checked.docType],
-        holderBound: checked.holderKey !== undefined,
-        claims: checked.namespaces,
-        alwaysVisible: {},
-      },
-    };
-  }
-
-  /** After everything that needs no call: who presents what is not its own has nobody called. */
   #checkRevocation(
     { configured, certificateRevocation: mode }: Task,
     { chain, issuer }: Pick<Verified, 'chain' | 'issuer'>,
@@ -203,33 +139,29 @@ export class PresentationVerifier extends needs({
     { issuer, chain, purpose, statusReference, credential }: Verified,
   ): Promise<void> {
     if (statusReference === undefined) return;
-    const { configured, trust } = task;
+    const { configured, trust, haip } = task;
     const checkSigner = (signer: readonly string[], verdict: Verified['issuer']) =>
       this.#checkRevocation(task, { chain: signer, issuer: verdict }, 'signer of the status list');
     const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
     const signers = { chain, issuer, anchors: trust.anchors, purpose, revocation, checkSigner };
-    await this.ports.statusChecker.check({ configured, reference: statusReference, forms, ...signers });
+    await this.ports.statusChecker.check({ configured, reference: statusReference, forms, haip, ...signers });
   }
 }
-
-/** What both formats come to. */
-type Verified = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
-  TrustedChain & {
-    readonly statusReference: StatusReference | undefined;
-    /** Entries of `transaction_data`. */
-    readonly confirmed: readonly string[];
-    readonly credential: Omit<PresentedCredential, 'authority'>;
-  };
 
 async function rulesOf(
   configured: TenantConfiguration,
   configurationId: string | undefined,
-): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation'>> {
+): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip'>> {
   const configuration =
     configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
   const { mdlProfile, certificateRevocation } = configuration ?? {};
-  return { mdlProfile: mdlProfile ?? undefined, certificateRevocation: certificateRevocation ?? 'off' };
+  const haip = holdsToHaip(configured);
+  return {
+    mdlProfile: mdlProfile ?? undefined,
+    certificateRevocation: certificateRevocation ?? 'off',
+    haip,
+  };
 }
 
 function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential): JsonObject {
@@ -238,8 +170,14 @@ function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredentia
   return pickRequested(match, credential, isUndisclosed);
 }
 
-/** SD-JWT VC section 2.2.2.2: the issuer itself says which other types the credential is. */
-function typesOf({ vct, alwaysVisible }: CheckedSdJwtVc): readonly string[] {
-  const others = alwaysVisible['aka_vcts'];
-  return Array.isArray(others) ? [vct, ...others.filter((type) => typeof type === 'string')] : [vct];
+/** @throws what is no refusal. */
+function refusedBy(
+  error: unknown,
+  { trust }: Task,
+  place: Pick<CheckedPresentation, 'queryId' | 'index' | 'format' | 'inputs'>,
+): CheckedPresentation {
+  if (!(error instanceof Refusal)) throw error;
+  const { reason } = error;
+  const spoilsAll = error instanceof NonceRefusal;
+  return { ...place, accepted: false, reason, detail: detailOf(error, trust), spoilsAll };
 }

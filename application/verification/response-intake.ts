@@ -1,12 +1,18 @@
 import type { SessionFailure, SessionFailureCode } from '../../domain/sessions/failure-code.ts';
-import type { Session, VerificationRequest, WebhookConfigValue } from '../../domain/sessions/session.ts';
-import { answered, claimed } from '../../domain/sessions/session-change.ts';
+import type {
+  Session,
+  SessionOutcome,
+  VerificationRequest,
+  WebhookConfigValue,
+} from '../../domain/sessions/session.ts';
+import { answered, awaiting, claimed } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { Json } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { bindingOf } from '../../domain/verification/binding.ts';
 import { type Envelope, isUndecrypted, type OpenedForm } from '../../domain/verification/envelope.ts';
+import { RESPONSE_CODE_SECONDS } from '../../domain/verification/redirect.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import { attempt } from '../attempt.ts';
 import { type Known, WORLD } from '../known.ts';
@@ -65,8 +71,8 @@ export class ResponseIntake extends needs({
         this.ports.log.warn('a response does not decrypt', { sessionId: found.session.id });
         throw refusedResponse();
       }
-      // Without a backend the record itself is the claim.
-      if (envelope.kind === 'presentations' && found.request.webhook === undefined)
+      // Where no backend is called the record itself is the claim.
+      if (envelope.kind === 'presentations' && !callsAtOnce(found.request))
         return this.#answer(known, found, envelope.vpToken);
       return this.#claim(known, found, envelope);
     });
@@ -83,23 +89,31 @@ export class ResponseIntake extends needs({
       if (known.isStored && !(error instanceof Failure)) await this.#failFor(session);
       throw error;
     }
-    const { event, reply, outcome } = this.#outcomeOf(found, verdict);
-    const change = { session: answered(session, event, outcome) };
-    await known.commit(change, { session: alreadyAnswered });
-    if (reply === undefined) throw refusedResponse();
-    return reply;
+    // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
+    if (verdict instanceof Refusal) return this.#record(known, session, faulty('malformed', verdict.message));
+    if (verdict.good) return this.#keep(known, found, verdict);
+    const { webhook } = found.request;
+    if (webhook === undefined) return this.#record(known, session, refusedOutcome(verdict));
+    await known.claim({ session: claimed(session) }, { session: alreadyAnswered });
+    return this.#reject(known, session, webhook, verdict);
   }
 
-  #outcomeOf({ session, request }: Answerable, verdict: Verdict | Refusal) {
-    // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
-    if (verdict instanceof Refusal)
-      return { event: 'fail', reply: undefined, outcome: faulty('malformed', verdict.message) } as const;
-    if (!verdict.good) return { event: 'fail', reply: undefined, outcome: refusedOutcome(verdict) } as const;
+  async #record(known: Known, session: Session, outcome: SessionOutcome): Promise<never> {
+    await known.commit({ session: answered(session, 'fail', outcome) }, { session: alreadyAnswered });
+    throw refusedResponse();
+  }
+
+  /** OpenID4VP 1.0 section 14.3: where the browser has to come, what was verified waits for it. */
+  async #keep(known: Known, { session, request }: Answerable, verdict: Verdict): Promise<ResponseReply> {
     const { credentials, report } = verdict;
-    return {
-      event: 'complete',
-      ...returnTo(this.ports, request.redirectUri, session, { credentials, report }),
-    } as const;
+    const verified = { credentials, report };
+    const waits = request.awaitsResponseCode === true;
+    const kept = waits ? { awaiting: verified } : verified;
+    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, kept);
+    const endsAt = new Date(this.ports.clock.now().getTime() + RESPONSE_CODE_SECONDS * 1000);
+    const change = waits ? awaiting(session, outcome, endsAt) : answered(session, 'complete', outcome);
+    await known.commit({ session: change }, { session: alreadyAnswered });
+    return reply;
   }
 
   /**
@@ -222,4 +236,9 @@ export class ResponseIntake extends needs({
     if ((await this.ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
     return reply;
   }
+}
+
+/** A backend hears of a good response now, unless it has to wait until the browser comes. */
+function callsAtOnce({ webhook, awaitsResponseCode }: VerificationRequest): boolean {
+  return webhook !== undefined && awaitsResponseCode !== true;
 }

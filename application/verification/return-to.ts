@@ -7,6 +7,8 @@ import type { Random } from '../ports/random.ts';
 /** OpenID4VP 1.0 section 8.2. */
 export type ResponseReply = { readonly redirect_uri?: string };
 
+export type Returning = { readonly reply: ResponseReply; readonly outcome: SessionOutcome };
+
 /**
  * Where the wallet sends the browser, if anywhere (OpenID4VP 1.0 section 13.3): the code goes through it, and its hash is
  * kept.
@@ -17,7 +19,7 @@ export function returnTo(
   template: string | undefined,
   session: Session,
   outcome: SessionOutcome,
-): { readonly reply: ResponseReply; readonly outcome: SessionOutcome } {
+): Returning {
   if (template === undefined) return { reply: {}, outcome };
   const redirectUri = returnAddress(template, session.id);
   const code = random.token();

@@ -56,7 +56,8 @@ export const IssuanceConfigurationBody = z
       .default([])
       .describe(
         'who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them ' +
-          'vouches for is not used',
+          'vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from ' +
+          'then on; lists of this service are signed by its own keys',
       ),
     attestationMaxAgeSeconds: Seconds.min(60)
       .max(31_536_000)

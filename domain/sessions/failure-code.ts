@@ -32,6 +32,7 @@ export const SESSION_FAILURE_CODES = [
   'decryption_failed',
   'malformed',
   'presentation_refused',
+  'response_code_missing',
   'response_mode',
   'webhook_failed',
   // both

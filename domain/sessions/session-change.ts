@@ -1,8 +1,10 @@
 import { Failure } from '../shared/failure.ts';
 import type { SessionId } from '../shared/ids.ts';
 import {
+  awaitsResponseCode,
   MOVES,
   OPEN_STATUSES,
+  RESPONSE_CODE_MISSING,
   SESSION_STATUSES,
   type Session,
   type SessionEvent,
@@ -44,6 +46,8 @@ export type SessionChange = {
   readonly bars?: { readonly mask: number; readonly barred: boolean };
   /** It lives at least as long. */
   readonly lastsUntil?: Date;
+  /** It lives exactly as long, whether that is longer or shorter than before. */
+  readonly endsAt?: Date;
 };
 
 /**
@@ -99,6 +103,26 @@ export function failed(
   outcome: SessionOutcome,
 ): SessionChange {
   return { id, version, running: MOVES.fail.from, to: MOVES.fail.to, outcome };
+}
+
+/** A good response is taken in and kept until the browser comes, whose time is all that the session has left. */
+export function awaiting({ id }: Pick<Session, 'id'>, outcome: SessionOutcome, endsAt: Date): SessionChange {
+  return { id, running: OPEN_STATUSES, unanswered: true, answers: true, outcome, endsAt };
+}
+
+/**
+ * What becomes of a session whose response was taken in and whose time is over: it failed where all that it waited for was
+ * the browser, else it expired.
+ */
+export function overdue({
+  id,
+  version,
+  outcome,
+}: Pick<Session, 'id' | 'version' | 'outcome'>): SessionChange {
+  const common = { id, version, anytime: OPEN_STATUSES };
+  if (!awaitsResponseCode(outcome)) return { ...common, to: MOVES.expire.to };
+  const { awaiting: _values, ...rest } = outcome ?? {};
+  return { ...common, to: MOVES.fail.to, outcome: { ...rest, failure: RESPONSE_CODE_MISSING } };
 }
 
 /** Something is noted of a session as it is known; `event` happens with it where it still can. */

@@ -94,6 +94,8 @@ type AskedPresentation = {
   readonly encryption?: { readonly publicJwk: JsonObject; readonly d: string };
   readonly webhook?: WebhookConfigValue;
   readonly redirectUri?: string;
+  /** The result is kept until the browser brings the response code. Never through the Digital Credentials API. */
+  readonly awaitsResponseCode?: true;
   /** The exact strings sent, since hashes cover their characters (OpenID4VP 1.0 section 8.4). */
   readonly transactionData?: readonly string[];
   readonly transactionDataObjects?: readonly JsonObject[];
@@ -149,6 +151,11 @@ export type SessionOutcome = {
   readonly credentials?: readonly JsonObject[];
   /** Ordered checks of each presentation, for the operator. */
   readonly report?: readonly Json[];
+  /**
+   * A good result that waits for the response code (OpenID4VP 1.0 section 14.3): nobody sees it, and it is gone when the
+   * session ends. `completed` gives it to `credentials` and `report`.
+   */
+  readonly awaiting?: Pick<SessionOutcome, 'credentials' | 'report'>;
   /** SHA-256 of the `response_code` that the browser brings back, base64url. */
   readonly responseCodeHash?: string;
   /** When the code was made and when it was brought back, ISO 8601. */
@@ -157,9 +164,29 @@ export type SessionOutcome = {
   readonly redirectUri?: string;
 };
 
-/** The status that the clock says: an open session past its end is expired even before the job wrote it down. */
-export function statusAt(session: Pick<Session, 'status' | 'expiresAt'>, now: Date): SessionStatus {
-  return !isTerminal(session.status) && session.expiresAt <= now ? 'expired' : session.status;
+/** Why a session failed whose response code did not come in time. */
+export const RESPONSE_CODE_MISSING = {
+  code: 'response_code_missing',
+  message: 'the browser did not bring the response code back in time',
+} as const;
+
+type Waiting = Pick<SessionOutcome, 'responseCodeUsedAt'> & { readonly awaiting?: object };
+
+/** Whether all that a session waits for is the response code. */
+export function awaitsResponseCode(outcome: Waiting | null | undefined): boolean {
+  return outcome?.awaiting !== undefined && outcome.responseCodeUsedAt === undefined;
+}
+
+/**
+ * The status that the clock says, even before the job wrote it down: an open session past its end is expired, or has
+ * failed where the wallet answered and no browser came.
+ */
+export function statusAt(
+  session: Pick<Session, 'status' | 'expiresAt'> & { readonly outcome?: Waiting | null },
+  now: Date,
+): SessionStatus {
+  if (isTerminal(session.status) || session.expiresAt > now) return session.status;
+  return awaitsResponseCode(session.outcome) ? 'failed' : 'expired';
 }
 
 /** What a session has used up of what it may issue. */

@@ -39,6 +39,7 @@ export const REFUSAL_REASONS = [
   'kb_iat_window',
   'kb_claim_missing',
   'kb_claim_type',
+  'credential_audience',
   'aud_mismatch',
   'aud_not_string',
   'nonce_mismatch',
@@ -82,5 +83,16 @@ export class Refusal extends Error {
     super(detail === undefined ? reason : `${reason}: ${detail}`);
     this.name = 'Refusal';
     this.reason = reason;
+  }
+}
+
+/**
+ * The presentation answers another request, whatever else is wrong with it: nothing of the whole response may be used
+ * (OpenID4VP 1.0 sections 14.1 and 14.2.2).
+ */
+export class NonceRefusal extends Refusal {
+  constructor(reason: RefusalReason, detail = 'nonce') {
+    super(reason, detail);
+    this.name = 'NonceRefusal';
   }
 }

@@ -40,6 +40,11 @@ const CLAIMS: readonly (readonly [number, 'sub' | 'iat' | 'exp' | 'ttl'])[] = [
   [4, 'exp'],
   [65534, 'ttl'],
 ];
+/** Claims of others that say when and to whom a token speaks (RFC 8392 section 3.1). */
+const LIMITS: readonly (readonly [number, 'aud' | 'nbf'])[] = [
+  [3, 'aud'],
+  [5, 'nbf'],
+];
 const STATUS_LIST = 65533;
 
 /** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1 with a known algorithm. */
@@ -77,7 +82,7 @@ function open(bytes: Uint8Array): OpenedStatusListCwt {
 
 function readClaims(claims: CborMap): JsonObject {
   const payload: Record<string, Json> = {};
-  for (const [key, name] of CLAIMS) {
+  for (const [key, name] of [...CLAIMS, ...LIMITS]) {
     if (claims.has(key)) payload[name] = primitive(claims.get(key), name);
   }
   const list = claims.get(STATUS_LIST);

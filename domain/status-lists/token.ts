@@ -1,3 +1,4 @@
+import { readAlgorithm } from '../formats/jose/compact.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { Refusal } from '../shared/refusal.ts';
@@ -59,9 +60,7 @@ export function checkStatusListHeader(header: JsonObject): void {
   // Token Status List section 5.1: the type is explicit.
   if (header['typ'] !== STATUS_LIST_JWT_TYPE) throw new Refusal('status_invalid', 'typ');
   // Token Status List section 8.3: a signature; a MAC would let the verifier make lists itself.
-  if (!SIGNING_ALGORITHMS.some((algorithm) => algorithm === header['alg'])) {
-    throw new Refusal('status_invalid', 'alg');
-  }
+  if (readAlgorithm(header, SIGNING_ALGORITHMS).fault === 'alg') throw new Refusal('status_invalid', 'alg');
 }
 
 /**
@@ -79,6 +78,11 @@ export function readStatusListClaims(payload: unknown, expectedUri: string, now:
   // Token Status List section 8.3: exp is a hard end, without tolerance.
   const exp = readNumber(payload['exp'], 'exp');
   if (exp !== undefined && exp <= seconds) throw new Refusal('status_invalid', 'exp');
+  // Token Status List section 5.1, RFC 7519 section 4.1.5
+  const nbf = readNumber(payload['nbf'], 'nbf');
+  if (nbf !== undefined && nbf > seconds + CLOCK_SKEW_SECONDS) throw new Refusal('status_invalid', 'nbf');
+  // RFC 7519 section 4.1.3: a list that is for somebody is not for everybody who verifies.
+  if (payload['aud'] !== undefined) throw new Refusal('status_invalid', 'aud');
   // Token Status List section 5.1: ttl is positive.
   const ttl = readNumber(payload['ttl'], 'ttl');
   if (ttl !== undefined && ttl <= 0) throw new Refusal('status_invalid', 'ttl');

@@ -6,6 +6,8 @@ import { encryptionKeyOf } from './request-object.ts';
 export type Binding = {
   /** Whom an SD-JWT VC may be presented to, the `aud` of its key binding. */
   readonly audience: string | readonly string[];
+  /** By which names a credential may know the verifier: its client identifier, the origins of its addresses and pages. */
+  readonly recipients: readonly string[];
   /** SessionTranscripts that an mdoc may be presented in, CBOR; made for those only. */
   readonly transcripts: () => readonly Buffer[];
 };
@@ -17,13 +19,16 @@ export function bindingOf(request: VerificationRequest): Binding {
     const { clientId, responseUri, nonce } = request;
     return {
       audience: clientId,
+      recipients: [clientId, new URL(responseUri).origin],
       transcripts: () => [redirectTranscript({ clientId, responseUri, nonce, encryptionKey })],
     };
   }
-  const { origins, nonce } = request;
+  const { origins, nonce, clientId } = request;
+  const pages = origins.map((origin) => `origin:${origin}`);
   return {
     // OpenID4VP 1.0 appendices A.4 and B.3.6: the origin of the page, also when the request is signed
-    audience: origins.map((origin) => `origin:${origin}`),
+    audience: pages,
+    recipients: [...origins, ...pages, ...(clientId === undefined ? [] : [clientId])],
     transcripts: () => origins.map((origin) => dcApiTranscript({ origin, nonce, encryptionKey })),
   };
 }

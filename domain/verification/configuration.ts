@@ -11,6 +11,7 @@ import { written, writtenFreely } from '../shared/written.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
+import { demandedLists } from './dcql/demanded-lists.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
 import { Origin } from './page-origin.ts';
 import { INVOCATION_URI } from './request-object.ts';
@@ -38,7 +39,10 @@ const Attached = written({
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
-/** Whose credentials are accepted: a certificate of this service or of somebody else. Without any, none is. */
+/** The CAs of the tenant's key chains that issue, and the certificates of those that have no CA here. */
+export const OWN_AUTHORITIES = { ownAuthorities: true } as const;
+
+/** Whose credentials are accepted: a certificate of this service or of somebody else. */
 export const TrustAnchorConfig = z
   .union(
     [
@@ -47,7 +51,12 @@ export const TrustAnchorConfig = z
           'PEM; a CA certificate, or an issuer certificate as a pin. Certificates of different keys have different key identifiers',
         ),
       }),
-      z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain') }),
+      z.strictObject({
+        ownAuthorities: z
+          .literal(true)
+          .describe('every own key chain that issues, as they are at each moment'),
+      }),
+      z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
       z.strictObject({
         trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
         signedBy: listUpTo(textUpTo(20_000), 20)
@@ -71,7 +80,7 @@ export const TrustAnchorConfig = z
           ),
       }),
     ],
-    'one of certificate, keyChainId, trustList',
+    'one of ownAuthorities, certificate, keyChainId, trustList',
   )
   .meta({ id: 'TrustAnchor' });
 
@@ -124,8 +133,24 @@ export const PresentationConfigurationBody = z
     webhook: WebhookConfig.nullish(),
     attached: listUpTo(Attached, 20).nullish(),
     redirectUri: RedirectUri.nullish(),
+    requireResponseCode: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it ' +
+          'completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not ' +
+          'through the Digital Credentials API, which redirects nobody',
+      ),
     accessKeyChainId: Reference.nullish(),
-    trustAnchors: z.array(TrustAnchorConfig).max(200).optional(),
+    trustAnchors: z
+      .array(TrustAnchorConfig)
+      .min(1, 'nobody would be trusted; left out, the own authorities are')
+      .max(200)
+      .default([OWN_AUTHORITIES])
+      .describe(
+        'Whose credentials are accepted; unless stated those of the own authorities. Trust lists that the query names ' +
+          '(etsi_tl) are added with the certificate of their signer when they are written',
+      ),
     mdlProfile: z
       .enum(MDL_PROFILES)
       .nullish()
@@ -173,7 +198,7 @@ export const PresentationConfigurationBody = z
     const { transaction_data: entries, transactionDataElements: elements } = body;
     report(transactionDataFaults(entries ?? [], query, elements ?? {}), 'transaction_data');
     report(attachedFaults(body.attached ?? [], query), 'attached');
-    report(trustListFaults(body.trustAnchors ?? [], query));
+    report(trustListFaults(body.trustAnchors, query));
     // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
     if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
       const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
@@ -209,24 +234,10 @@ function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: Dcq
 /** Each list is asked for at every response. */
 const MAX_TRUST_LISTS = 20;
 
-/** OpenID4VP 1.0 section 6.1.1: the one who asks for issuers of a list has to know who signs it. */
-function trustListFaults(anchors: readonly TrustAnchorConfig[], { credentials }: DcqlQuery) {
-  const lists = anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
-  const asked = credentials.flatMap(({ trusted_authorities = [] }, i) =>
-    trusted_authorities.flatMap(({ type, values }, j) =>
-      type === 'etsi_tl'
-        ? values.map((value, k) => ({
-            value,
-            path: ['dcql_query', 'credentials', i, 'trusted_authorities', j, 'values', k],
-          }))
-        : [],
-    ),
-  );
-  const faults = asked
-    .filter(({ value }) => !lists.includes(value))
-    .map(({ path }) => ({ path, message: 'no entry of trustAnchors has this trustList' }));
-  if (lists.length > MAX_TRUST_LISTS) {
-    faults.push({ path: ['trustAnchors'], message: `at most ${MAX_TRUST_LISTS} trust lists` });
-  }
-  return faults;
+function trustListFaults(anchors: readonly TrustAnchorConfig[], query: DcqlQuery) {
+  const named = anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
+  const added = demandedLists(query).flatMap(({ uri }) => (named.includes(uri) ? [] : [uri]));
+  return named.length + new Set(added).size <= MAX_TRUST_LISTS
+    ? []
+    : [{ path: ['trustAnchors'], message: `at most ${MAX_TRUST_LISTS} trust lists` }];
 }

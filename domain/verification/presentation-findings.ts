@@ -22,6 +22,7 @@ function requestFindings({
   responseMode,
   clientIdPrefix,
   redirectUri,
+  requireResponseCode,
 }: PresentationConfigurationBody): Finding[] {
   const findings: Finding[] = [];
   if (responseMode === 'direct_post') {
@@ -40,6 +41,16 @@ function requestFindings({
       member: 'clientIdPrefix',
       message: `requests say who asks by ${clientIdPrefix}`,
       change: 'leave it x509_hash',
+    });
+  }
+  if (requireResponseCode === false) {
+    findings.push({
+      ...BY_HAIP,
+      rule: 'HAIP 1.0 section 5.1, OpenID4VP 1.0 section 14.3',
+      member: 'requireResponseCode',
+      concerns: 'users who are sent a link of somebody else',
+      message: 'a result counts although the browser that asked for it never came back',
+      change: 'leave it out, or set it to true',
     });
   }
   if (redirectUri === null || redirectUri === undefined) {

@@ -6,6 +6,9 @@ export function returnAddress(template: string, sessionId: string): string {
   return new URL(template.replaceAll('{sessionId}', encodeURIComponent(sessionId))).href;
 }
 
+/** The browser comes back at once; a code that lies about longer is of use to somebody else only. */
+export const RESPONSE_CODE_SECONDS = 300;
+
 /** OpenID4VP 1.0 section 13.3: proves that the browser comes from this very response. */
 export function withResponseCode(address: string, responseCode: string): string {
   const url = new URL(address);

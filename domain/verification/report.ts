@@ -29,14 +29,17 @@ export type CheckInputs = { readonly [name in CheckName]?: string };
 
 // biome-ignore format: a table
 const FINAL_CHECKS: readonly Check[] = [
+  { what: 'query', section: 'OpenID4VP 1.0 section 6',
+    reasons: ['type_mismatch', 'untrusted_authority', 'missing_claim', 'value_mismatch', 'claim_set_unsatisfied',
+      'repeated_credential'] },
   { what: 'certificate revocation', section: 'RFC 5280 section 6.3',
     reasons: ['certificate_revoked', 'revocation_unavailable'] },
   { what: 'status', section: 'Token Status List section 8.3',
     reasons: ['status_revoked', 'status_suspended', 'status_unknown', 'status_unavailable', 'status_invalid'] },
-  { what: 'query', section: 'OpenID4VP 1.0 section 6',
-    reasons: ['type_mismatch', 'untrusted_authority', 'missing_claim', 'value_mismatch', 'claim_set_unsatisfied',
-      'repeated_credential'] },
 ];
+
+/** Made last, and by calls: not of what comes with an answer to another request. */
+const ASKED: ReadonlySet<CheckName> = new Set(['certificate revocation', 'status']);
 
 // biome-ignore format: a table
 /** The checks of one presentation in the order in which they are made, and the refusals that each can end in. */
@@ -54,7 +57,7 @@ const CHECKS: Readonly<Record<SupportedFormat, readonly Check[]>> = {
         'wrong_disclosure_length', 'malformed_disclosure', 'reserved_claim_name', 'claim_exists', 'malformed_sd',
         'malformed_array_digest', 'nested_sd_alg', 'reserved_key', 'too_deep', 'forbidden_disclosure'] },
     { what: 'validity period', section: 'SD-JWT VC section 2.2.2',
-      reasons: ['credential_expired', 'credential_not_yet_valid'] },
+      reasons: ['credential_expired', 'credential_not_yet_valid', 'credential_audience'] },
     { what: 'key binding', section: 'RFC 9901 section 7.3',
       reasons: ['holder_key_missing', 'kb_typ', 'kb_alg', 'kb_signature', 'kb_claim_missing', 'kb_claim_type',
         'nonce_mismatch', 'aud_not_string', 'aud_mismatch', 'kb_iat_window', 'sd_hash_mismatch'] },
@@ -102,6 +105,8 @@ export type ReportedPresentation = {
   readonly index: number;
   readonly format: SupportedFormat;
   readonly inputs: CheckInputs;
+  /** Nobody was asked whether it was revoked. */
+  readonly isUnasked?: boolean;
 };
 
 /**
@@ -109,13 +114,14 @@ export type ReportedPresentation = {
  * @param refusal its detail has names and numbers, never a claim's value.
  */
 export function reportOf(
-  { queryId: id, index, format, inputs }: ReportedPresentation,
+  { queryId: id, index, format, inputs, isUnasked = false }: ReportedPresentation,
   refusal?: { readonly reason: RefusalReason; readonly detail: string },
 ): JsonObject[] {
   const checks = CHECKS[format];
   const failed = refusal === undefined ? checks.length : (POSITIONS.get(format)?.get(refusal.reason) ?? 0);
   return checks.slice(0, failed + 1).flatMap(({ what, section }, position) => {
     const input = inputs[what];
+    if (isUnasked && ASKED.has(what)) return [];
     // Nobody is to read that it passed where it was switched off.
     if (what === 'certificate revocation' && input === undefined && position < failed) return [];
     const common = { id, index, check: what, ...(input !== undefined && { input }) };

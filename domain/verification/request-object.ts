@@ -10,8 +10,11 @@ export const REQUEST_OBJECT_TYPE = 'oauth-authz-req+jwt';
 /** OpenID4VP 1.0 section 5.8: the audience of a request to a wallet whose own metadata is not known. */
 export const SELF_ISSUED = 'https://self-issued.me/v2';
 
-/** Accepted from issuers and holders; `EdDSA` and `Ed25519` (RFC 9864 section 2.2) mean one algorithm. */
-export const PRESENTATION_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
+/**
+ * Published by their fully specified names (OpenID4VP 1.0 appendix B.3.4). `EdDSA`, which says less than `Ed25519` (RFC 9864
+ * section 2.2), is taken from issuers and holders as well.
+ */
+export const PRESENTATION_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'Ed25519'] as const;
 
 const COSE_ALGORITHMS = SIGNING_ALGORITHMS.flatMap(coseNumbersOf);
 

@@ -35,17 +35,17 @@ export type WalletWishes = {
   readonly enc?: ContentEncryption;
 };
 
-/** Long enough for any nonce; the value is signed by us, so it stays short and plain. */
-const WALLET_NONCE = /^[A-Za-z0-9\-._~]{1,512}$/;
+/** Long enough for any nonce; the value is signed by us, so it stays short, and one line. */
+const WALLET_NONCE = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,512}$/u;
 const MAX_ISSUER = 2048;
 
 const refused = (message: string) => new Failure('invalid_request', message);
 
 /** @throws Failure `invalid_request` for what no wallet may send. */
 export function readWalletMetadata({ wallet_nonce, wallet_metadata }: WalletParameters): JsonObject {
-  // OpenID4VP 1.0 section 5.10: ASCII characters of a URL-safe alphabet
+  // OpenID4VP 1.0 section 5.10: a string of the wallet's own making, which goes back as it is
   if (wallet_nonce !== undefined && !WALLET_NONCE.test(wallet_nonce)) {
-    throw refused('wallet_nonce is at most 512 URL-safe characters');
+    throw refused('wallet_nonce is at most 512 characters, none of them a control character');
   }
   const metadata =
     wallet_metadata === undefined ? {} : parseJsonObject(wallet_metadata, undefined, MAX_STRANGER_MEMBERS);

@@ -230,7 +230,7 @@ describe('transaction data that an mdoc confirms', () => {
     const { report } = await shop.session(asked.session);
     expect(report.map(({ check }: { check: string }) => check)).to.deep.equal([
       ...['form', 'issuer header', 'issuer signature', 'issuer trust', 'validity period', 'elements'],
-      ...['device signature', 'transaction data', 'status', 'query'],
+      ...['device signature', 'transaction data', 'query', 'status'],
     ]);
     const trust = report.find(({ check }: { check: string }) => check === 'issuer trust');
     expect(trust.input).to.match(/^CN=Accounts under the anchor \S+ \(configured\)$/);

@@ -11,6 +11,7 @@ import {
 } from '../../../application/sessions/sessions.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
+import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { nextPage } from '../next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
@@ -37,6 +38,7 @@ const USE_CASES = {
   getSession: GetSession,
   cancelSession: CancelSession,
   retryDelivery: RetryDelivery,
+  spendResponseCode: SpendResponseCode,
   deleteSession: DeleteSession,
   watchSession: WatchSession,
   settings: ServiceSettings,
@@ -54,6 +56,7 @@ function plainRoutes({
   getSession,
   cancelSession,
   retryDelivery,
+  spendResponseCode,
   deleteSession,
   settings,
 }: UseCases): Route[] {
@@ -88,12 +91,17 @@ function plainRoutes({
           .max(500)
           .optional()
           .describe(
-            'What the browser brought back; good once, for five minutes, and for its own session only',
+            'What the browser brought back; good once, for five minutes, and for its own session only. Where the ' +
+              'configuration has requireResponseCode, this completes the session',
           ),
       }),
       responses: { 200: SessionView },
       async handle({ caller, params: { id }, query }) {
-        const { session, tenant, now } = await getSession.execute(caller, id, query.response_code);
+        const { response_code: code } = query;
+        const { session, tenant, now } =
+          code === undefined
+            ? await getSession.execute(caller, id)
+            : await spendResponseCode.execute(caller, id, code);
         return reply(200, toSessionView(session, tenant, now));
       },
     }),

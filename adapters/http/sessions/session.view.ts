@@ -4,6 +4,7 @@ import { listedFailure, SESSION_FAILURE_CODES } from '../../../domain/sessions/f
 import {
   type IssuanceRequest,
   isDcApi,
+  RESPONSE_CODE_MISSING,
   SESSION_STATUSES,
   type Session,
   type SessionOutcome,
@@ -126,6 +127,7 @@ export function toSessionView(session: Session, tenant: ReferredTenant, now: Dat
   return viewOf(SessionView, {
     ...session,
     ...outcome,
+    ...(status === 'failed' && session.status !== 'failed' && { failure: RESPONSE_CODE_MISSING }),
     status,
     updatedAt: status === session.status ? session.updatedAt : session.expiresAt,
     tenant: toTenantReference(tenant),

@@ -3,6 +3,7 @@ import { RegistrationCertificateRequest } from '../../../domain/registrar/regist
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
+  OWN_AUTHORITIES,
   type PresentationConfiguration,
   TransactionData,
   TrustAnchorConfig,
@@ -42,18 +43,21 @@ export const PresentationConfigurationView = z
     redirectUri: z.string().nullable(),
     accessKeyChainId: KeyReference.describe('Null: the default of the tenant'),
     accessCertId: KeyReference.describe('The same, by its older name'),
-    trustAnchors: z.array(TrustAnchorView).describe('Without any, every credential is refused'),
+    trustAnchors: z.array(TrustAnchorView).describe('Whose credentials are accepted'),
+    requireResponseCode: z.boolean().nullable().describe('As it holds under the profile of the tenant'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
   })
   .meta({ id: 'PresentationConfiguration' });
 
 export function toConfigurationView(configuration: PresentationConfiguration, tenant: Tenant) {
-  const { trustAnchors = [] } = configuration;
+  // One of an earlier release may have none, and means its own.
+  const { trustAnchors = [OWN_AUTHORITIES] }: Partial<PresentationConfiguration> = configuration;
   return withKeyReferences(
     viewOf(PresentationConfigurationView, {
       ...configuration,
       tenant: toTenantReference(tenant),
+      requireResponseCode: configuration.requireResponseCode ?? (tenant.profile === null ? null : true),
       trustAnchors: trustAnchors.map(withKeyReferences),
     }),
   );

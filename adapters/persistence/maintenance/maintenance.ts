@@ -16,8 +16,17 @@ import { sqliteEventLog } from './sqlite-event-log.ts';
 import { removeRemains } from './tenant-remains.ts';
 
 const EXPIRED = listOf([MOVES.expire.to]);
+/** What becomes of a session with a response is decided by who can read it; it expires when nobody did. */
+const DECIDED_WITHIN_MS = 3_600_000;
 const DUE = `select tenant_id, id from sessions
-  where expires_at <= $1 and status in (${listOf(MOVES.expire.from)}) order by expires_at limit $2`;
+  where expires_at <= $1 and status in (${listOf(MOVES.expire.from)})
+    and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS}) order by expires_at limit $2`;
+const OVERDUE = named(
+  'overdue_answers',
+  `select tenant_id, id from sessions
+   where expires_at <= $1 and expires_at > $1 - ${DECIDED_WITHIN_MS} and status in (${listOf(MOVES.expire.from)})
+     and claimed_at is not null order by expires_at limit $2`,
+);
 const LOG = `insert into session_events (tenant_id, session_id, version, status, at)`;
 
 const EXPIRE_POSTGRES = named(
@@ -129,6 +138,9 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
       return gone;
     },
     expireDeferred: (now, limit) => sql.change(EXPIRE_DEFERRED, now.getTime(), limit),
+    async overdueAnswers(now, limit) {
+      return pairs(await sql.all(OVERDUE, now.getTime(), limit));
+    },
     async endingTrustLists(until, limit, after) {
       const { nextUpdate, tenantId = '', id = '' } = after ?? {};
       const place = [nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;

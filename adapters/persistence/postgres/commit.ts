@@ -28,6 +28,12 @@ const COMMIT_AND_KEEP: Statement = {
      select case when exists (select 1 from k) then ${CALL} else '${IS_KEPT}' end as session`,
 };
 
+/** For a session that is to end at a time, maybe earlier than it would have. */
+const COMMIT_AND_END: Statement = {
+  name: 'commit_change_1_and_end',
+  text: `${COMMIT.text}, session_ends_1($1, $21, $22)`,
+};
+
 /** Applies changes, each by one call of one function of the database. */
 export class PostgresCommit {
   readonly #sql: PostgresSql;
@@ -40,14 +46,27 @@ export class PostgresCommit {
     this.#chains = chains;
   }
 
+  #callOf(
+    tenantId: TenantId,
+    { keeps, session }: Change,
+    parameters: readonly Parameter[],
+  ): readonly [Statement, readonly Parameter[]] {
+    if (keeps !== undefined) {
+      return [COMMIT_AND_KEEP, [...parameters, ...KEPT_ANSWERS.write(this.#cipher, tenantId, keeps)]];
+    }
+    const endsAt = session?.endsAt?.getTime();
+    if (session === undefined || endsAt === undefined) return [COMMIT, parameters];
+    return [COMMIT_AND_END, [...parameters, session.id, endsAt]];
+  }
+
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const parts = partsOf(this.#cipher, tenantId, change);
-    const kept = change.keeps === undefined ? [] : KEPT_ANSWERS.write(this.#cipher, tenantId, change.keeps);
-    const call = async (entry: AuditAddition | undefined) => {
-      const parameters = parametersOf(tenantId, change, now, parts, entry);
-      if (change.keeps === undefined) return (await this.#sql.query(COMMIT, parameters))[0];
-      return (await this.#sql.query(COMMIT_AND_KEEP, [...parameters, ...kept]))[0];
-    };
+    const call = async (entry: AuditAddition | undefined) =>
+      (
+        await this.#sql.query(
+          ...this.#callOf(tenantId, change, parametersOf(tenantId, change, now, parts, entry)),
+        )
+      )[0];
     try {
       if (change.audit === undefined) return readCommitted(await call(undefined), change);
       const { by, change: told } = change.audit;

@@ -60,10 +60,10 @@ function isMove(change: SessionChange): boolean {
 /** `session_change`: what is expected comes first, what becomes of it second. */
 function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange): Fields {
   const { id, outcome, sets, bars, to } = change;
+  const until = change.endsAt ?? change.lastsUntil;
   const touches = to !== undefined || outcome !== undefined || sets !== undefined;
   const counts = change.counts === true;
-  const writes =
-    touches || bars !== undefined || change.answers === true || counts || change.lastsUntil !== undefined;
+  const writes = touches || bars !== undefined || change.answers === true || counts || until !== undefined;
   return [
     id,
     writes ? (isMove(change) ? MOVE : ANYTHING) : NOTHING,
@@ -85,7 +85,7 @@ function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange
     sets?.last.to ?? null,
     bars?.barred === true ? bars.mask : 0,
     bars?.barred === false ? bars.mask : 0,
-    time(change.lastsUntil),
+    time(until),
     touches,
     to !== undefined || outcome !== undefined ? 1 : 0,
   ];

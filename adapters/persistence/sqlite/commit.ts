@@ -42,6 +42,10 @@ const FIND_SESSION = named(
      and ($11 is null or $11 > (select count(*) from deferred_transactions d
        where d.tenant_id = s.tenant_id and d.session_id = s.id))`,
 );
+const END_SESSION = named(
+  'session_ends',
+  'update sessions set expires_at = $3 where tenant_id = $1 and id = $2',
+);
 /** `$26`: whether it completes. */
 const CHANGE_SESSION = named(
   'session_change',
@@ -189,6 +193,7 @@ function changeSession(
   const completes = Number(found['completes'] ?? 0);
   const [row] = run.all(CHANGE_SESSION, tenantId, now, ...fields, completes);
   const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];
+  if (change.endsAt !== undefined) run.change(END_SESSION, tenantId, change.id, change.endsAt.getTime());
   const moved = status !== found['was'];
   if (moved) run.change(EVENT, tenantId, change.id, version, status, now);
   return { status, version, moved };

@@ -2,42 +2,61 @@ import { isMemberName, type Json } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { type Cbor, EncodedCbor, isArray, isBytes, isMap, SimpleValue, TAG, Tagged } from './values.ts';
 
-/** Decimal digits grow faster than time: no claim is a number of more than 512 bits. */
+/** No claim is a number of more than 512 bits. */
 const MAX_BIGNUM_BYTES = 64;
 /** Names come into reports; no element is called by a longer one. */
 const MAX_NAME_LENGTH = 256;
 
+/** How byte strings are written (RFC 8949 section 3.4.5.2). */
+type Encoding = 'base64url' | 'base64' | 'hex';
+const ENCODINGS: ReadonlyMap<number | bigint, Encoding> = new Map([
+  [21, 'base64url'],
+  [22, 'base64'],
+  [23, 'hex'],
+]);
+
 /**
- * Shows an item as JSON: byte strings as base64url, dates as texts, integers that no JSON number holds as decimal
- * texts. Unknown tags are left away.
- * @throws Refusal `malformed` for what has no JSON form: maps with other keys than text, NaN and infinity, names
- *   of an object's prototype, NUL characters.
+ * Shows an item as JSON by the advice of RFC 8949 section 6.1 (OpenID4VP 1.0 section 6.3): byte strings as base64url unless
+ * tag 22 or 23 stands around them, bignums as base64url of their bytes with `~` before those of negative ones, times of tag 1
+ * as numbers, keys that are integers in decimal, and null for what has no JSON form. Integers beyond 64-bit floats are
+ * decimal texts, since JSON readers would change them. Tags without a meaning here are left away.
+ * @throws Refusal `malformed` for dates and bignums of another form, keys that come out equal or are neither text nor
+ *   integers, names of an object's prototype, NUL characters.
  */
-export function toJson(value: Cbor): Json {
+export function toJson(value: Cbor, encoding: Encoding = 'base64url'): Json {
   switch (typeof value) {
     case 'string':
       return checkText(value);
     case 'boolean':
       return value;
     case 'number':
-      if (!Number.isFinite(value)) throw malformed('a number is not finite');
-      return value;
+      return Number.isFinite(value) ? value : null;
     case 'bigint':
       return value.toString();
     default:
-      return value === null || value === undefined ? null : objectToJson(value);
+      return value === null || value === undefined ? null : objectToJson(value, encoding);
   }
 }
 
-function objectToJson(value: NonNullable<Cbor>): Json {
-  if (isBytes(value)) return value.toString('base64url');
-  if (value instanceof EncodedCbor) return value.content.toString('base64url');
-  if (value instanceof Tagged) return taggedToJson(value);
-  if (isArray(value)) return value.map(toJson);
-  if (value instanceof SimpleValue || !isMap(value)) throw malformed('a simple value has no JSON form');
+function objectToJson(value: NonNullable<Cbor>, encoding: Encoding): Json {
+  if (isBytes(value)) return encoded(value, encoding);
+  if (value instanceof EncodedCbor) return encoded(value.content, encoding);
+  if (value instanceof Tagged) return taggedToJson(value, encoding);
+  if (isArray(value)) return value.map((entry) => toJson(entry, encoding));
+  if (value instanceof SimpleValue || !isMap(value)) return null;
   const object: Record<string, Json> = {};
-  for (const [key, member] of value) object[checkName(key)] = toJson(member);
+  for (const [key, member] of value) {
+    const name = checkName(typeof key === 'string' ? key : key.toString());
+    if (Object.hasOwn(object, name)) throw malformed('two keys of a map are one as text');
+    object[name] = toJson(member, encoding);
+  }
   return object;
+}
+
+/** RFC 8949 section 3.4.5.2: tag 23 has upper case letters. */
+function encoded(bytes: Buffer, encoding: Encoding): string {
+  const text = bytes.toString(encoding);
+  return encoding === 'hex' ? text.toUpperCase() : text;
 }
 
 /** The name of a member of an object. @throws Refusal `malformed` */
@@ -54,32 +73,27 @@ function checkText(text: string): string {
   return text;
 }
 
-function taggedToJson({ tag, value }: Tagged): Json {
+function taggedToJson({ tag, value }: Tagged, encoding: Encoding): Json {
   switch (tag) {
     case TAG.dateTime:
     case TAG.fullDate:
       if (typeof value !== 'string') throw malformed('a date is not text');
       return checkText(value);
     case TAG.epoch:
-      return epochToJson(value);
-    case TAG.unsigned:
-      return readBignum(value).toString();
-    case TAG.negative:
-      return (-1n - readBignum(value)).toString();
-    default:
+      if (typeof value !== 'number') throw malformed('a time is not a number');
       return toJson(value);
+    case TAG.unsigned:
+      return readBignum(value).toString('base64url');
+    case TAG.negative:
+      return `~${readBignum(value).toString('base64url')}`;
+    default:
+      return toJson(value, ENCODINGS.get(tag) ?? encoding);
   }
 }
 
-function epochToJson(value: Cbor): string {
-  const time = typeof value === 'number' ? new Date(value * 1000) : undefined;
-  if (time === undefined || Number.isNaN(time.getTime())) throw malformed('a time is not a number');
-  return time.toISOString();
-}
-
-function readBignum(value: Cbor): bigint {
+function readBignum(value: Cbor): Buffer {
   if (!isBytes(value) || value.length > MAX_BIGNUM_BYTES) throw malformed('a bignum has no such form');
-  return BigInt(`0x0${value.toString('hex')}`);
+  return value;
 }
 
 function malformed(detail: string): Refusal {

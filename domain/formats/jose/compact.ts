@@ -60,9 +60,9 @@ export type HeaderVerdict =
  * @returns `fault: 'alg'` for an absent or not allowed algorithm, `'crit'` for extensions we do not know.
  */
 export function readAlgorithm(header: JsonObject, allowed: readonly string[]): HeaderVerdict {
-  const name = header['alg'];
-  const algorithm = SIGNING_ALGORITHMS.find((known) => known === (name === 'Ed25519' ? 'EdDSA' : name));
-  if (algorithm === undefined || !allowed.some((other) => other === name || other === algorithm)) {
+  const name = plainName(header['alg']);
+  const algorithm = SIGNING_ALGORITHMS.find((known) => known === name);
+  if (algorithm === undefined || !allowed.some((other) => plainName(other) === algorithm)) {
     return { fault: 'alg' };
   }
   // RFC 7515 section 4.1.11: an extension that is not understood refuses the message; we understand none.
@@ -70,6 +70,11 @@ export function readAlgorithm(header: JsonObject, allowed: readonly string[]): H
   // RFC 7797 section 6: an unencoded payload announces itself in `crit`, so `b64` alone is just as foreign.
   if (Object.hasOwn(header, 'b64') && header['b64'] !== true) return { fault: 'crit' };
   return { algorithm };
+}
+
+/** RFC 9864 section 2.2: two names of one algorithm, of which either may be listed and used. */
+function plainName(name: unknown): unknown {
+  return name === 'Ed25519' ? 'EdDSA' : name;
 }
 
 /** Whether the algorithm that a header announces is one of this service and that of the key (RFC 8725 section 3.1). */

@@ -5,6 +5,7 @@ import { embed, encodeCbor } from '../cbor/encode.ts';
 import { checkName, toJson } from '../cbor/to-json.ts';
 import type { EncodedCbor } from '../cbor/values.ts';
 import type { JsonNameSpaces } from './items.ts';
+import { setLazily } from './lazy-element.ts';
 import type { KeyAuthorizations } from './mso.ts';
 import { requireMap } from './open.ts';
 
@@ -43,7 +44,7 @@ export function readDeviceElements(
       const allowed =
         authorizations.nameSpaces.has(namespace) || authorizations.dataElements.get(namespace)?.has(name);
       if (allowed !== true) throw new Refusal('key_authorization');
-      elements[name] = toJson(element);
+      setLazily(elements, name, () => toJson(element));
     }
     read[namespace] = elements;
   }

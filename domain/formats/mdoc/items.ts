@@ -4,10 +4,14 @@ import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { checkName, toJson } from '../cbor/to-json.ts';
 import { type Cbor, type EncodedCbor, isBytes, isMap, isUint } from '../cbor/values.ts';
+import { setLazily } from './lazy-element.ts';
 import type { MobileSecurityObject } from './mso.ts';
 import { type OpenedMdoc, requireMap } from './open.ts';
 
-/** Elements as JSON, by namespace. */
+/**
+ * Elements as JSON, by namespace. Each is converted when somebody looks at it: what nobody asked for may have no JSON form,
+ * and a portrait takes time. Looking at one throws Refusal `malformed` then.
+ */
 export type JsonNameSpaces = Readonly<Record<string, JsonObject>>;
 
 const MIN_RANDOM_BYTES = 16;
@@ -45,7 +49,7 @@ function checkNameSpace(
     if (Object.hasOwn(elements, name)) throw new Refusal('duplicate_element', name);
     if (ids.has(digestID)) throw new Refusal('duplicate_digest');
     ids.add(digestID);
-    elements[name] = toJson(value);
+    setLazily(elements, name, () => toJson(value));
   }
   return elements;
 }

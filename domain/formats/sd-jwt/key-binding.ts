@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Json, JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../shared/jwk.ts';
-import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
+import { NonceRefusal, Refusal } from '../../shared/refusal.ts';
 import { requireAlgorithm, SKEW_SECONDS } from './sd-jwt-vc.ts';
 import { checkTransactionData } from './transaction-data.ts';
 
@@ -18,17 +18,6 @@ export type ExpectedBinding = {
   /** Texts that this credential may confirm, because another credential could do so as well. */
   readonly alternativeTransactionData?: readonly string[];
 };
-
-/**
- * The nonce is not ours: the whole response answers another request, so nothing of it may be used. Its reason
- * is `nonce_mismatch`, or the usual one for a claim that is absent or of the wrong type.
- */
-export class NonceRefusal extends Refusal {
-  constructor(reason: RefusalReason) {
-    super(reason, 'nonce');
-    this.name = 'NonceRefusal';
-  }
-}
 
 /** How old an answer may be. */
 const WINDOW_SECONDS = 300;
@@ -68,8 +57,8 @@ export function checkKeyBindingClaims(
   );
 }
 
-function checkNonce(payload: JsonObject, nonce: string): void {
-  // OpenID4VP 1.0 section 14.1.2
+/** OpenID4VP 1.0 section 14.1.2. @throws NonceRefusal */
+export function checkNonce(payload: JsonObject, nonce: string): void {
   if (!Object.hasOwn(payload, 'nonce')) throw new NonceRefusal('kb_claim_missing');
   if (typeof payload['nonce'] !== 'string') throw new NonceRefusal('kb_claim_type');
   if (payload['nonce'] !== nonce) throw new NonceRefusal('nonce_mismatch');
@@ -87,7 +76,8 @@ function checkAudience(payload: JsonObject, audience: ExpectedBinding['audience'
 function checkTimes(payload: JsonObject, { now, requestedAt }: ExpectedBinding): void {
   const seconds = now.getTime() / 1000;
   const iat = requireClaim(payload, 'iat');
-  if (typeof iat !== 'number' || !Number.isSafeInteger(iat)) throw new Refusal('kb_claim_type', 'iat');
+  // RFC 7519 section 2: a number, fractions allowed
+  if (typeof iat !== 'number' || !Number.isFinite(iat)) throw new Refusal('kb_claim_type', 'iat');
   const requested = requestedAt === undefined ? 0 : requestedAt.getTime() / 1000 - SKEW_SECONDS;
   const earliest = Math.max(requested, seconds - WINDOW_SECONDS);
   // RFC 9901 section 7.3 step 5: made recently, and for this request

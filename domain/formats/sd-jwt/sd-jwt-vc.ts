@@ -1,5 +1,5 @@
 import { defined } from '../../shared/defined.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, isTexts, type Json, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, readPublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
 import { readAlgorithm, readX5c } from '../jose/compact.ts';
@@ -91,6 +91,18 @@ export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now
   if (nbf !== undefined && nbf > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid');
   if (iat !== undefined && iat > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid', 'iat');
   return { vct, ...defined({ iss, iat, nbf, exp }) };
+}
+
+/**
+ * A credential may be for certain recipients alone, which is rare (RFC 9901 section 7.1 step 6, RFC 7519 section 4.1.3).
+ * @param aud of the credential, disclosed or visible. @param recipients names of the verifier.
+ * @throws Refusal `credential_audience`, or `malformed` for what is no text or texts.
+ */
+export function checkRecipients(aud: unknown, recipients: readonly string[] = []): void {
+  if (aud === undefined) return;
+  const named = typeof aud === 'string' ? [aud] : aud;
+  if (!isTexts(named)) throw new Refusal('malformed', 'aud');
+  if (!recipients.some((recipient) => named.includes(recipient))) throw new Refusal('credential_audience');
 }
 
 /** RFC 7519 section 2: a number, fractions allowed. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
+import { awaiting, type SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { aBatch, aClient, aDeferred, addTenant, aUse, openOffer, seconds } from './builders.ts';
@@ -50,6 +51,25 @@ export function describeMaintenance(open: () => Store): void {
       for (const { session } of [done, open]) {
         expect(await stepsOf(store, one).findSession(session.id)).to.deep.equal(session);
       }
+    });
+
+    it('leave sessions with a response to who can read them, for an hour', async () => {
+      const { session } = await openOffer(store, one, {
+        session: { expiresAt: past(9_000), status: 'fetched' },
+      });
+      const { tenantId, id } = session;
+      const outcome = { awaiting: { credentials: [] } };
+      const commit = (change: SessionChange) => store.commit(tenantId, { session: change }, past(1));
+      expect((await commit(awaiting(session, outcome, past(5_000)))).done).to.equal(true);
+      const kept = (await store.read(tenantId).session(id))?.session;
+      expect(kept, 'ends earlier than it would have').to.deep.include({
+        ...{ status: 'fetched', version: 2, expiresAt: past(5_000), outcome },
+      });
+      expect(await store.maintenance.overdueAnswers(past(4_999), 5)).to.deep.equal([]);
+      expect(await store.maintenance.overdueAnswers(past(5_000), 5)).to.deep.equal([{ tenantId, id }]);
+      expect(await store.maintenance.expireSessions(past(8_599), 99)).to.not.deep.include({ tenantId, id });
+      expect(await store.maintenance.expireSessions(past(8_600), 99)).to.deep.include({ tenantId, id });
+      expect(await store.maintenance.overdueAnswers(past(8_600), 5)).to.deep.equal([]);
     });
 
     it('forget what could not be used any more, in portions', async () => {

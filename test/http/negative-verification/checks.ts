@@ -125,7 +125,8 @@ async function expectBeside(world: World, one: PresentationCase, own: Members): 
   const asked = await world.ask({ dcql_query, ...(await configurationOf(world, one)) });
   const vpToken = { pass: [world.pass(asked)], [id]: [await one.present(world, asked)] };
   const answer = await world.answer(asked, vpToken);
-  if (one.effect === 'spoilsAll') {
+  // OpenID4VP 1.0 section 14.2.2: a device that signed no transcript of the request answers another one.
+  if (one.effect === 'spoilsAll' || one.reason === 'device_signature') {
     expect(answer.status, answer.text).to.equal(400);
     await expectFailed(world, asked, id, one);
     return;

@@ -135,8 +135,16 @@ const ITEMS: readonly PresentationCase[] = [
       },
     },
   }),
+  // The device signs the type together with the transcript.
+  ...bent(
+    113,
+    'doctype_mismatch',
+    {
+      'another docType of the document': { document: (document) => ({ ...document, docType: 'org.other' }) },
+    },
+    { effect: 'spoilsAll' },
+  ),
   ...bent(113, 'doctype_mismatch', {
-    'another docType of the document': { document: (document) => ({ ...document, docType: 'org.other' }) },
     'another docType of the security object': { mso: (mso) => mso.set('docType', 'org.other') },
   }),
   ...bent(

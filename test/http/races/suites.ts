@@ -8,6 +8,7 @@ import { issuances } from './issuances.suite.ts';
 import { keys } from './keys.suite.ts';
 import { usedOnce } from './once.suite.ts';
 import { repeatedOffers } from './repeated-offers.suite.ts';
+import { responseCodes } from './response-codes.suite.ts';
 import { removedStatusLists } from './status-lists.suite.ts';
 import { statuses } from './statuses.suite.ts';
 import { trustLists } from './trust-lists.suite.ts';
@@ -19,6 +20,7 @@ export const SUITES: readonly RacedSuite[] = [
   cancellations,
   repeatedOffers,
   issuances,
+  responseCodes,
   statuses,
   removedStatusLists,
   approvals,

@@ -9,6 +9,7 @@ import { Log } from '../../../application/ports/log.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
+import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
 import { startJobs } from '../../../bootstrap/jobs.ts';
 import { aClient, addTenant, aUse, openOffer } from '../../contract/store/builders.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
@@ -32,6 +33,9 @@ describe('jobs', () => {
     const keys = { execute: async () => ({ rotated: 0, renewed: 0, forgotten: 0, last: undefined }) };
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     const renewal = { execute: async () => ({ renewed: 0, last: undefined }) };
+    container
+      .bind(EndOverdueAnswers)
+      .toConstantValue({ execute: async () => 0 } as unknown as EndOverdueAnswers);
     container.bind(RenewTrustLists).toConstantValue(renewal as unknown as RenewTrustLists);
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     const settings = { sessionTtlSeconds: 60 } as ServiceSettings;

@@ -7,6 +7,7 @@ import { Registrar, type RegistrarError } from '../../../application/ports/regis
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import type { TenantRepositories } from '../../../application/ports/repositories.ts';
 import { Webhooks } from '../../../application/ports/webhooks.ts';
+import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
 import type { IssuedRegistrationCertificate, RelyingParty } from '../../../domain/registrar/registrar-api.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -90,6 +91,7 @@ export async function anAdministration() {
   return {
     ...ports,
     registrationCertificates: new OfflineRegistrationCertificates(ports),
+    listSigners: new ListSigners(ports),
     woken,
     write,
   };

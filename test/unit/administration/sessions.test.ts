@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { nextPage } from '../../../adapters/http/next-page.ts';
@@ -132,18 +131,6 @@ describe('Sessions for administrators', () => {
     await world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), { by: 'system' });
     const again = async () => world.caller(['issuance:offer']);
     expect(await codeOf(new GetSession(world).execute({ ...outdated, again }, id(0)))).to.equal('not_found');
-  });
-
-  it('refuse a response code that is not theirs', async () => {
-    const hash = createHash('sha256').update('right').digest('base64url');
-    const responseCodeAt = world.clock.now().toISOString();
-    const session = aSession(world.clock, 50, { outcome: { responseCodeHash: hash, responseCodeAt } });
-    await stepsOf(world.store, ACME).openSession(session);
-    const get = new GetSession(world);
-    expect(await codeOf(get.execute(await asking(both()), session.id, 'wrong'))).to.equal('forbidden');
-    expect(await codeOf(get.execute(await asking(both()), session.id, 'right'))).to.equal(undefined);
-    expect(await codeOf(get.execute(await asking(both()), session.id, 'right'))).to.equal('forbidden');
-    expect(await codeOf(get.execute(await asking(both()), session.id))).to.equal(undefined);
   });
 
   it('show neither keys of webhooks nor their own', () => {

@@ -11,6 +11,7 @@ import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
 import { type Task, WorkQueue } from '../../../application/ports/work-queue.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
+import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
 import { startJobs } from '../../../bootstrap/jobs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { addTenant, openOffer } from '../../contract/store/builders.ts';
@@ -71,6 +72,9 @@ describe('jobs of a process with a broker', () => {
     container.bind(Log).toConstantValue(log as unknown as Log);
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
+    container
+      .bind(EndOverdueAnswers)
+      .toConstantValue({ execute: async () => 0 } as unknown as EndOverdueAnswers);
     container.bind(RenewTrustLists).toConstantValue(lists as unknown as RenewTrustLists);
     container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 60 } as ServiceSettings);
     container.bind(WorkQueue).toConstantValue(queue);

@@ -30,6 +30,8 @@ type Options = {
   readonly usage?: number;
   readonly from?: string;
   readonly until?: string;
+  /** False: its basic constraints are not marked critical. */
+  readonly critical?: boolean;
   readonly extra?: readonly Extension[];
   readonly keys?: CryptoKeyPair;
 };
@@ -52,7 +54,7 @@ async function make(options: Options): Promise<Issued> {
     signingKey: (by?.keys ?? keys).privateKey,
     signingAlgorithm: ALGORITHM,
     extensions: [
-      new BasicConstraintsExtension(ca, pathLength, true),
+      new BasicConstraintsExtension(ca, pathLength, options.critical ?? true),
       new KeyUsagesExtension(usage, true),
       await SubjectKeyIdentifierExtension.create(keys.publicKey),
       await AuthorityKeyIdentifierExtension.create((by?.keys ?? keys).publicKey),
@@ -151,6 +153,13 @@ describe('Validating a certificate path', () => {
     const deeper = await make({ name: 'CN=Deeper', by: intermediate, ca: true });
     const low = await make({ name: 'CN=Low', by: deeper });
     expect(judge([low, deeper, intermediate], [root])).to.equal('untrusted_chain');
+  });
+
+  it('wants the basic constraints of an intermediate to be critical, and of an anchor only what they mean', async () => {
+    const lax = await make({ name: 'CN=Lax', by: root, ca: true, critical: false });
+    const under = await make({ name: 'CN=Under', by: lax });
+    expect(judge([under, lax], [root])).to.equal('untrusted_chain');
+    expect(judge([under], [lax])).to.equal('trusted');
   });
 
   it('wants rights where they are used', async () => {

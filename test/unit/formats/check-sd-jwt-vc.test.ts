@@ -3,13 +3,12 @@ import { expect } from 'chai';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { Certificates, type ChainVerdict } from '../../../application/ports/certificates.ts';
 import { checkSdJwtVc, type ExpectedSdJwtVc } from '../../../application/verification/check-sd-jwt-vc.ts';
-import { buildSigningInput, joinCompact } from '../../../domain/formats/jose/compact.ts';
+import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { prepareSdJwt, sealSdJwt } from '../../../domain/formats/sd-jwt/issue.ts';
-import { NonceRefusal } from '../../../domain/formats/sd-jwt/key-binding.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
-import { Refusal } from '../../../domain/shared/refusal.ts';
+import { NonceRefusal, Refusal } from '../../../domain/shared/refusal.ts';
 
 const NOW = 1_800_000_000;
 const issuer = makeKey();
@@ -52,6 +51,7 @@ const EXPECTED: ExpectedSdJwtVc = {
   requestedAt: new Date((NOW - 200) * 1000),
   nonce: 'n-1',
   audience: 'x509_hash:abc',
+  recipients: ['x509_hash:abc', 'https://verifier.example'],
   anchors: [],
   holderBinding: true,
   sdJwtAlgorithms: ['ES256'],
@@ -62,6 +62,8 @@ type Changes = {
   readonly header?: JsonObject;
   readonly visible?: JsonObject;
   readonly claims?: JsonObject;
+  /** Claims that this service would not make disclosable. */
+  readonly disclosed?: JsonObject;
   readonly kbHeader?: JsonObject;
   readonly kb?: Readonly<Record<string, Json | undefined>>;
   readonly kbKey?: { readonly privateKey: KeyObject };
@@ -70,16 +72,41 @@ type Changes = {
   readonly withoutBinding?: boolean;
 };
 
+/** Null leaves a member out. */
+function withoutNull(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+}
+
+/** Signed by the issuer, with disclosures beside those that were prepared. */
+function sealedWith(prepared: ReturnType<typeof prepareSdJwt>, disclosed: JsonObject): string {
+  const texts = Object.entries(disclosed).map((claim) =>
+    Buffer.from(JSON.stringify(['a salt for the tests', ...claim])).toString('base64url'),
+  );
+  const { header = {}, payload = {} } = parseCompactJws(`${prepared.signingInput}.`) ?? {};
+  const digests = [
+    ...(payload['_sd'] as string[]),
+    ...texts.map((text) => hash('sha256', text, 'base64url')),
+  ];
+  const signingInput = buildSigningInput(header, { ...payload, _sd: digests });
+  const sealed = sealSdJwt({ ...prepared, signingInput }, signText(signingInput, issuer));
+  return sealed + texts.map((text) => `${text}~`).join('');
+}
+
 /** A presentation that is right in every respect that `changes` does not touch. */
 function present(changes: Changes = {}): string {
   const prepared = prepareSdJwt({
     header: { alg: 'ES256', typ: 'dc+sd-jwt', x5c: ['AAAA'], ...changes.header },
-    alwaysVisible: { vct: 'urn:card', iat: NOW - 10, cnf: { jwk: holder.jwk }, ...changes.visible },
+    alwaysVisible: withoutNull({
+      vct: 'urn:card',
+      iat: NOW - 10,
+      cnf: { jwk: holder.jwk },
+      ...changes.visible,
+    }),
     claims: changes.claims ?? { name: 'Erika' },
     frame: readDisclosureFrame({ _sd: ['name'] }),
     randomBytes,
   });
-  const credential = sealSdJwt(prepared, signText(prepared.signingInput, issuer));
+  const credential = sealedWith(prepared, changes.disclosed ?? {});
   if (changes.withoutBinding) return credential;
   const kb = { nonce: 'n-1', aud: 'x509_hash:abc', iat: NOW, ...changes.kb };
   const payload = JSON.parse(JSON.stringify({ sd_hash: hash('sha256', credential, 'base64url'), ...kb }));
@@ -124,6 +151,9 @@ describe('Checking a presented SD-JWT VC', () => {
     'an exp within the skew': { visible: { exp: NOW - 59 } },
     'an nbf within the skew': { visible: { nbf: NOW + 60 } },
     'a fractional exp': { visible: { exp: NOW + 0.5 } },
+    'a fractional iat of the key binding': { kb: { iat: NOW + 0.5 } },
+    'a recipient that is this verifier': { visible: { aud: ['x', 'https://verifier.example'] } },
+
     'transaction data hashes that nobody asked for': { kb: { transaction_data_hashes: ['x'] } },
     'a key binding made just before the request by a slow clock': { kb: { iat: NOW - 260 } },
     'a foreign jwk in the key binding header': { kbHeader: { jwk: { ...other.jwk } } },
@@ -139,11 +169,28 @@ describe('Checking a presented SD-JWT VC', () => {
     ['unsupported_crit', 'an unencoded payload', { header: { b64: false } }],
     ['issuer_key_unresolved', 'an empty x5c', { header: { x5c: [] } }],
     ['malformed', 'an empty vct', { visible: { vct: '' } }],
+    ['malformed', 'a recipient that is no text', { visible: { aud: 1 } }],
+    ['credential_audience', 'another recipient', { visible: { aud: 'https://other.example' } }],
+    [
+      'credential_not_yet_valid',
+      'a disclosed iat of tomorrow',
+      { visible: { iat: null }, disclosed: { iat: NOW + 86_400 } },
+    ],
     ['malformed', 'a time that is text', { visible: { nbf: '1' } }],
     ['credential_expired', 'an exp before the skew', { visible: { exp: NOW - 60 } }],
     ['credential_not_yet_valid', 'an nbf after the skew', { visible: { nbf: NOW + 61 } }],
     ['credential_not_yet_valid', 'an iat after the skew', { visible: { iat: NOW + 61 } }],
     ['forbidden_disclosure', 'a decoy inside cnf', { visible: { cnf: { jwk: holder.jwk, _sd: ['x'] } } }],
+    [
+      'forbidden_disclosure',
+      'a digest two levels down in cnf',
+      { visible: { cnf: { jwk: { ...holder.jwk, _sd: ['x'] } } } },
+    ],
+    [
+      'forbidden_disclosure',
+      'a digest two levels down in status',
+      { visible: { status: { status_list: { idx: 1, uri: 'https://a', _sd: ['x'] } } } },
+    ],
     ['holder_key_missing', 'a symmetric holder key', { visible: { cnf: { jwk: { kty: 'oct', k: 'AA' } } } }],
     [
       'holder_key_missing',
@@ -165,13 +212,38 @@ describe('Checking a presented SD-JWT VC', () => {
     ['aud_mismatch', 'another audience', { kb: { aud: 'abc' } }],
     ['kb_iat_window', 'a key binding older than the request', { kb: { iat: NOW - 261 } }],
     ['kb_iat_window', 'a key binding from the future', { kb: { iat: NOW + 61 } }],
-    ['kb_claim_type', 'a fractional iat', { kb: { iat: NOW + 0.5 } }],
     ['kb_iat_window', 'an expired key binding', { kb: { exp: NOW - 60 } }],
     ['kb_iat_window', 'a key binding that is not valid yet', { kb: { nbf: NOW + 61 } }],
     ['kb_claim_type', 'an exp of the key binding that is text', { kb: { exp: '1' } }],
     ['kb_claim_type', 'an sd_hash that is no text', { kb: { sd_hash: 1 } }],
     ['holder_binding_missing', 'no key binding', { withoutBinding: true }],
   ];
+  it('spoils the whole answer for a foreign nonce, whatever else is wrong', () => {
+    const nonce = 'n-2';
+    for (const [changes, name] of [
+      [{ kb: { nonce } }, 'NonceRefusal nonce_mismatch'],
+      [{ kb: { nonce }, visible: { exp: NOW - 100 } }, 'NonceRefusal credential_expired'],
+      [{ kb: { nonce }, header: { alg: 'ES384' } }, 'NonceRefusal issuer_alg'],
+      [{ kb: { nonce }, kbKey: other }, 'NonceRefusal kb_signature'],
+      [{ visible: { exp: NOW - 100 } }, 'Refusal credential_expired'],
+    ] as const) {
+      try {
+        checkSdJwtVc(ports, present(changes), EXPECTED);
+        expect.fail('accepted');
+      } catch (error) {
+        expect(error instanceof Refusal && `${error.name} ${error.reason}`).to.equal(name);
+      }
+    }
+  });
+
+  it('wants a bound credential with its key where HAIP is held to, whatever the query waives', () => {
+    const waived = (changes: Changes, haip: boolean) =>
+      outcome({ ...changes, withoutBinding: true }, { holderBinding: false, haip });
+    expect(waived({}, false)).to.equal('accepted');
+    expect(waived({}, true)).to.equal('holder_binding_missing');
+    expect(waived({ visible: { cnf: null } }, true)).to.equal('accepted');
+  });
+
   for (const [reason, what, changes] of refused) {
     it(`refuses ${what} as ${reason}`, () => expect(outcome(changes)).to.equal(reason));
   }

@@ -57,6 +57,7 @@ describe('A JOSE header', () => {
   it('names an allowed algorithm', () => {
     expect(readAlgorithm({ alg: 'ES256' }, ['ES256'])).to.deep.equal({ algorithm: 'ES256' });
     expect(readAlgorithm({ alg: 'Ed25519' }, ['EdDSA'])).to.deep.equal({ algorithm: 'EdDSA' });
+    expect(readAlgorithm({ alg: 'EdDSA' }, ['Ed25519'])).to.deep.equal({ algorithm: 'EdDSA' });
   });
 
   for (const alg of ['none', 'HS256', 'es256', 'ES384', 1, null, 'constructor']) {

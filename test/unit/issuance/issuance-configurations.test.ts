@@ -3,9 +3,12 @@ import {
   GetIssuanceConfiguration,
   ReplaceIssuanceConfiguration,
 } from '../../../application/issuance/issuance-configurations.ts';
+import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { parseWritten } from '../../../domain/shared/read-written.ts';
 import { newKey } from '../../support/raw-wallet.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { trustList } from '../../support/trust-list.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { ACME } from '../administration/world.ts';
 
@@ -80,16 +83,75 @@ describe('How a tenant issues', () => {
       { chainedAs: { ...chainedAs, token: { signingKeyId: 'signing' } } },
     ],
     ['a wallet with keys at an address', { walletClients: [WALLET] }],
-    [
-      'a list of wallet providers of its own',
-      { walletProviderTrustLists: ['https://id.example/base/acme/trust-list/w'] },
-    ],
   ];
   for (const [what, changes] of accepted) {
     it(`may have ${what}`, async () => {
       expect(await endOf(put(changes))).to.equal('done');
     });
   }
+
+  describe('with lists of wallet providers', () => {
+    const [FIRST, SECOND] = ['https://lists.example/1.jwt', 'https://lists.example/2.jwt'];
+    let operator: Certified;
+    let served: Map<string, string>;
+    let calls: string[];
+    const issuing = (changes: object) => {
+      const remote = {
+        refuses: () => false,
+        request: async (url: string) => {
+          calls.push(url);
+          const body = Buffer.from(served.get(url) ?? '');
+          return { status: served.has(url) ? 200 : 404, contentType: 'application/jwt', body };
+        },
+      } as unknown as AdministrationWorld['remote'];
+      const listSigners = new ListSigners({ ...world, remote });
+      const body = IssuanceConfigurationBody.parse({ display: DISPLAY, ...changes });
+      return new ReplaceIssuanceConfiguration({ ...world, remote, listSigners }).execute(caller(), body);
+    };
+    before(async () => {
+      operator = await certify({ name: 'Operator' });
+    });
+    beforeEach(() => {
+      calls = [];
+      const seconds = Math.floor(world.clock.now().getTime() / 1000);
+      served = new Map(
+        [FIRST, SECOND].map((uri) => [uri, trustList({ entities: [], signer: operator }, seconds)]),
+      );
+    });
+
+    it('pins who signs them, and shows whom', async () => {
+      const written = await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
+      expect(written.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
+      expect(calls).to.deep.equal([FIRST, SECOND]);
+    });
+    it('keeps who was pinned, and looks only for lists that are new', async () => {
+      await issuing({ walletProviderTrustLists: [FIRST] });
+      calls = [];
+      const again = await issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 });
+      expect([calls, again.walletProviderTrustListCertificates]).to.deep.equal([[], [pem(operator)]]);
+      await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
+      expect(calls).to.deep.equal([SECOND]);
+    });
+    it('asks nobody where the certificates are given', async () => {
+      const walletProviderTrustListCertificates = [pem(operator)];
+      await issuing({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
+      expect(calls).to.deep.equal([]);
+    });
+    it('refuses lists that cannot be had, and lists of its own that are not there', async () => {
+      served.delete(SECOND);
+      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal(
+        'invalid_input walletProviderTrustLists.1',
+      );
+      const own = 'https://id.example/base/acme/trust-list/w';
+      expect(await endOf(issuing({ walletProviderTrustLists: [own] }))).to.equal(
+        'invalid_input walletProviderTrustLists.0',
+      );
+      served.set(FIRST, served.get(FIRST)?.slice(0, -4) ?? '');
+      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST] }))).to.equal(
+        'invalid_input walletProviderTrustLists.0',
+      );
+    });
+  });
 
   const internal = 'https://db.internal/';
   const refused: [string, object, string][] = [

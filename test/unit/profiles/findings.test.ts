@@ -157,6 +157,7 @@ describe('What somebody refuses of a configuration', () => {
       'dcql_query.credentials.0.require_cryptographic_holder_binding',
       { haip: true },
     ],
+    ['results without the browser', { requireResponseCode: false }, 'requireResponseCode', { haip: true }],
     ['signers of anything', { mdlProfile: 'none' }, 'mdlProfile', { haip: false }],
     [
       'transactions that an mdoc confirms',

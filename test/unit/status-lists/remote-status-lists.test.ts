@@ -7,6 +7,7 @@ import { RemoteStatusLists, type TokenForms } from '../../../application/status-
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type CborMap, isArray, Tagged } from '../../../domain/formats/cbor/values.ts';
+import { sigStructure } from '../../../domain/formats/cose/sign1.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
 import { prepareStatusListCwt } from '../../../domain/status-lists/token-cwt.ts';
@@ -80,6 +81,50 @@ describe('A status list of somebody else in CWT form', () => {
     return encodeCbor(new Tagged(tag, parts as never));
   };
 
+  /** Signed with more claims, and with its certificates in the header that nobody signs. */
+  const signedAgain = (
+    { claim, chain }: { claim?: readonly [number, string | number]; chain?: Buffer },
+    key = signer.privateKey,
+  ): Buffer =>
+    bent((parts) => {
+      if (claim !== undefined)
+        parts[2] = encodeCbor(new Map([...(decodeCbor(parts[2] as Buffer) as CborMap), claim]));
+      const header = decodeCbor(parts[0] as Buffer) as CborMap;
+      if (chain !== undefined) {
+        parts[0] = encodeCbor(new Map([...header].filter(([label]) => label !== 33)));
+        parts[1] = new Map([[33, chain]]);
+      }
+      const toSign = sigStructure(parts[0] as Buffer, parts[2] as Buffer);
+      parts[3] = sign('sha256', toSign, { key, dsaEncoding: 'ieee-p1363' });
+    });
+  const extended = (claim: readonly [number, string | number]) => signedAgain({ claim });
+
+  it('may have its certificates in the header that nobody signs, where they still have to fit', async () => {
+    serve(signedAgain({ chain: Buffer.from(signer.certificate, 'base64') }));
+    expect(await reasonOf()).to.equal('accepted');
+    lists.clear('acme');
+    const other = await certify({ name: 'Other' });
+    serve(signedAgain({ chain: Buffer.from(other.certificate, 'base64') }));
+    expect(await reasonOf()).to.equal('status_invalid: signature');
+  });
+  it('is taken with a beginning within the minute that clocks differ', async () => {
+    serve(extended([5, seconds() + 59]));
+    expect(await reasonOf()).to.equal('accepted');
+  });
+  for (const [status, body, expected] of [
+    [203, 'a token', 'accepted'],
+    [200, 'nothing', 'status_unavailable: HTTP status 200 without a body'],
+    [204, 'nothing', 'status_unavailable: HTTP status 204 without a body'],
+    [300, 'a token', 'status_unavailable: HTTP status 300'],
+    [199, 'a token', 'status_unavailable: HTTP status 199'],
+  ] as const) {
+    it(`with the status ${status} and ${body} is ${expected}`, async () => {
+      const bytes = body === 'nothing' ? Buffer.alloc(0) : token();
+      remote.answer = () => ({ status, contentType: CWT, body: bytes });
+      expect(await reasonOf()).to.equal(expected);
+    });
+  }
+
   it('is read for an mdoc, which takes both forms', async () => {
     serve(token());
     const list = await lists.get('acme', URI, 'jwt-or-cwt');
@@ -142,7 +187,9 @@ describe('A status list of somebody else in CWT form', () => {
       /typ/,
     ],
     'that is no CBOR': [() => Buffer.from('ff', 'hex'), /status_invalid/],
-    'that is empty': [() => Buffer.alloc(0), /status_invalid/],
+    'that begins tomorrow': [() => extended([5, seconds() + 86_400]), /nbf/],
+    'whose beginning is no number': [() => extended([5, 'soon']), /nbf/],
+    'for somebody else': [() => extended([3, 'https://other.example']), /aud/],
   };
   for (const [name, [make, reason]] of Object.entries(bad)) {
     it(`is refused ${name}`, async () => {

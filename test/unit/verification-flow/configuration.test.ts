@@ -58,7 +58,7 @@ describe('A presentation configuration', () => {
       .and.not.have.property('description');
     expect(changed.trustAnchors).to.have.length(2);
     expect(await patch({ lifeTime: null, trustAnchors: null })).to.include({ lifeTime: 300 });
-    expect(await read()).to.not.have.property('trustAnchors');
+    expect((await read()).trustAnchors).to.deep.equal([{ ownAuthorities: true }]);
 
     await new DeletePresentationConfiguration(world).execute(await world.caller(), 'card');
     expect((await failureOf(read())).code).to.equal('not_found');
@@ -72,6 +72,15 @@ describe('A presentation configuration', () => {
     expect((await failureOf(patch({ id: 'other' }))).details.errors?.[0]?.path).to.equal('id');
   });
 
+  let ended: Certified;
+  let mute: Certified;
+  let web: Certified;
+  before(async () => {
+    ended = await certify({ name: 'Ended', from: '2020-01-01T00:00:00Z', until: '2021-01-01T00:00:00Z' });
+    mute = await certify({ name: 'Mute', signs: false });
+    web = await certify({ name: 'Web', purposes: ['1.3.6.1.5.5.7.3.1'] });
+  });
+
   const references: Readonly<Record<string, [string, (world: World) => JsonObject]>> = {
     'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'nobody' })],
     'an access key chain for something else': ['accessKeyChainId', () => ({ accessKeyChainId: 'signing' })],
@@ -82,6 +91,22 @@ describe('A presentation configuration', () => {
     'an anchor that is no certificate': [
       'trustAnchors.0.certificate',
       () => ({ trustAnchors: [{ certificate: 'x' }] }),
+    ],
+    'an anchor that has ended': [
+      'trustAnchors.0.certificate',
+      () => ({ trustAnchors: [{ certificate: pem(ended) }] }),
+    ],
+    'an anchor that may not sign certificates': [
+      'trustAnchors.0.certificate',
+      () => ({ trustAnchors: [{ certificate: pem(mute) }] }),
+    ],
+    'an anchor that is for a web server': [
+      'trustAnchors.0.certificate',
+      () => ({ trustAnchors: [{ certificate: pem(web) }] }),
+    ],
+    'a key chain that signs no credentials as anchor': [
+      'trustAnchors.0.keyChainId',
+      () => ({ trustAnchors: [{ keyChainId: 'access' }] }),
     ],
     'two certificates as one anchor': [
       'trustAnchors.0.certificate',

@@ -24,6 +24,7 @@ import { RevocationLists } from '../../../application/revocation/revocation-list
 import { StatusChecker } from '../../../application/status-lists/check-status.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
+import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';
@@ -166,6 +167,7 @@ export class World {
   readonly registrationCertificates: RegistrationCertificates;
   /** Nobody asks it in these tests. */
   readonly registrar = {} as Registrar;
+  readonly listSigners: ListSigners;
   readonly trustLists: TrustLists;
   readonly issuerTrusts: IssuerTrusts;
   readonly createPresentationRequest: CreatePresentationRequest;
@@ -192,6 +194,7 @@ export class World {
       registrar: this.registrar,
       registrationCertificateChecker: new RegistrationCertificateChecker(this),
     });
+    this.listSigners = new ListSigners(this);
     this.trustLists = new TrustLists({ ...this, log });
     this.issuerTrusts = new IssuerTrusts(this);
     this.createPresentationRequest = new CreatePresentationRequest(this);

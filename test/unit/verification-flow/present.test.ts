@@ -1,9 +1,11 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
-import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
+import { parseCompactJws, readAlgorithm } from '../../../domain/formats/jose/compact.ts';
 import type { PostedVerification } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { PRESENTATION_ALGORITHMS } from '../../../domain/verification/request-object.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { withoutIssuers } from '../../support/results.ts';
@@ -17,6 +19,15 @@ async function failureOf(work: Promise<unknown>): Promise<Failure> {
     throw error;
   }
   throw new Error('nothing was thrown');
+}
+
+/** A key chain whose certificate ends in ten minutes. */
+async function endingAccessKey(world: World) {
+  const made = await world.keyChain(ACME, 'ending', ['access']);
+  const notAfter = new Date(world.clock.time + 600_000);
+  const chain = { ...made, active: { ...made.active, notAfter } };
+  await world.store.forTenant(ACME, ({ keyChains }) => keyChains.add(chain), { by: 'system' });
+  return { chain };
 }
 
 describe('A presentation', () => {
@@ -110,7 +121,28 @@ describe('A presentation', () => {
     expect(parseCompactJws(text)?.payload).to.deep.equal({ ...asked.claims, wallet_nonce: 'w-1' });
   });
 
+  it('gives any nonce of the wallet back as it is', async () => {
+    await world.configure();
+    const asked = await world.request();
+    for (const wallet_nonce of ['q+/8=', 'mit Leerzeichen "und" Ümläuten', 'a'.repeat(512)]) {
+      const text = await world.serveRequestObject.execute(ACME, asked.publicId, { wallet_nonce });
+      expect(parseCompactJws(text)?.payload['wallet_nonce']).to.equal(wallet_nonce);
+    }
+  });
+
+  it('publishes fully specified names of algorithms, and takes EdDSA as well', async () => {
+    await world.configure();
+    const { claims } = await world.request();
+    const { 'dc+sd-jwt': formats } = (claims['client_metadata'] as JsonObject)[
+      'vp_formats_supported'
+    ] as JsonObject;
+    const names = ['ES256', 'ES384', 'ES512', 'Ed25519'];
+    expect(formats).to.deep.equal({ 'sd-jwt_alg_values': names, 'kb-jwt_alg_values': names });
+    expect(readAlgorithm({ alg: 'EdDSA' }, PRESENTATION_ALGORITHMS).fault).to.equal(undefined);
+  });
+
   const badParameters = {
+    'no nonce at all': { wallet_nonce: '' },
     'a nonce that is too long': { wallet_nonce: 'a'.repeat(513) },
     'a nonce with a control character': { wallet_nonce: 'a\u0001' },
     'metadata that is no JSON': { wallet_metadata: '{' },
@@ -125,6 +157,20 @@ describe('A presentation', () => {
       expect(failure.code).to.equal('invalid_request');
     });
   }
+
+  it('is handed out for nobody whose access certificate ended meanwhile', async () => {
+    await world.configure();
+    const { chain: access } = await endingAccessKey(world);
+    await world.configure({ accessKeyChainId: access.id, lifeTime: 3600 });
+    const { publicId } = await world.request();
+    world.clock.time = access.active.notAfter.getTime() - 1;
+    await world.serveRequestObject.execute(ACME, publicId);
+    world.clock.time += 1;
+    for (const wallet of [{}, { wallet_nonce: 'n' }]) {
+      const failure = await failureOf(world.serveRequestObject.execute(ACME, publicId, wallet));
+      expect(failure.code).to.equal('gone');
+    }
+  });
 
   it('is neither fetched nor answered after its time, or under an address of another tenant', async () => {
     await world.configure();

@@ -485,7 +485,7 @@ describe('A response is refused', () => {
     });
     it('N92 a leaf of an issuer that nobody trusts any more', async () => {
       const asked = await ask();
-      await world.configure({ trustAnchors: [] });
+      await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'untrusted_chain');
     });
     it('N106 made for another tenant', async () => {
@@ -510,6 +510,26 @@ describe('A response is refused', () => {
       });
       const form = await formOf(asked, { card: [present(world, asked, { kb: { aud: 'x' } })] });
       await expectRefused(asked, form, 'aud_mismatch');
+    });
+    for (const aka_vcts of ['urn:other', [], [1], [''], ['urn:card:1', 'urn:other']]) {
+      it(`for other types that are ${JSON.stringify(aka_vcts)}`, async () => {
+        const asked = await ask();
+        const form = await formOf(asked, { card: [present(world, asked, { visible: { aka_vcts } })] });
+        await expectRefused(asked, form, 'aka_vcts');
+      });
+    }
+    it('for a foreign nonce in an optional credential that is bad anyway', async () => {
+      const other = { id: 'other', meta: { vct_values: ['urn:other'] } };
+      const credential_sets = [{ options: [['card']] }, { options: [['other']], required: false }];
+      const asked = await ask({ dcql_query: { ...query({ id: 'card' }, other), credential_sets } });
+      const untrusted = await world.keyChain('foe', 'foe', ['signing']);
+      const bad = present(world, asked, {
+        issuer: untrusted,
+        visible: { vct: 'urn:other' },
+        kb: { nonce: 'other' },
+      });
+      const form = await formOf(asked, { card: [present(world, asked)], other: [bad] });
+      await expectRefused(asked, form, 'nonce_mismatch');
     });
     it('and for a foreign nonce even beside a good one', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });

@@ -16,6 +16,8 @@ const ENTRIES = [
   { index: 3, status: 3 },
 ];
 
+const withoutDisclosures = (text: string) => text.replace(/~.*~/, '~');
+
 let world: World;
 
 type Token = {
@@ -83,6 +85,30 @@ describe('The status of a presented credential', () => {
     expect(world.remote.calls).to.have.length(0);
   });
 
+  it('is not asked for when the credential is not what was asked for', async () => {
+    expect(await verify(0, { visible: { vct: 'urn:other' } })).to.equal('type_mismatch');
+    expect(await verify(0, { text: (text) => withoutDisclosures(text) })).to.equal('sd_hash_mismatch');
+    expect(await verify(0, { credential: withoutDisclosures })).to.equal('missing_claim');
+    expect(world.remote.calls).to.have.length(0);
+  });
+
+  it('is asked for nothing of an answer to another request, not even what is good', async () => {
+    await world.configure({ dcql_query: query({ id: 'card', multiple: true }) });
+    const asked = await world.request();
+    const visible = { status: { status_list: { idx: 0, uri: URI } } };
+    const card = [
+      present(world, asked, { visible }),
+      present(world, asked, { visible: { exp: world.seconds - 100 }, kb: { nonce: 'other' } }),
+    ];
+    const form = await formOf(asked, { card });
+    await world.receiveResponse.execute(ACME, asked.publicId, form).catch(() => {});
+    const { outcome } = await world.session(asked.session.id);
+    expect(outcome?.failure?.message).to.include('nonce_mismatch').and.include('credential_expired');
+    expect(world.remote.calls).to.have.length(0);
+    const checks = (outcome?.report ?? []).filter((entry) => (entry as JsonObject)['check'] === 'status');
+    expect(checks, 'nobody is to read that it was').to.deep.equal([]);
+  });
+
   it('may be signed by another key under the anchor of the credential', async () => {
     const { root, ...other } = await world.keyChain('elsewhere', 'lists', ['statusList']);
     expect(root).to.not.equal(undefined);
@@ -114,6 +140,8 @@ describe('The status of a presented credential', () => {
     ],
     'an expired token': ['status_invalid', () => ({ payload: { exp: world.seconds } })],
     'a token from the future': ['status_invalid', () => ({ payload: { iat: world.seconds + 100 } })],
+    'a token that begins tomorrow': ['status_invalid', () => ({ payload: { nbf: world.seconds + 86_400 } })],
+    'a token for somebody else': ['status_invalid', () => ({ payload: { aud: 'https://other.example' } })],
     'another sub': ['status_invalid', () => ({ payload: { sub: `${URI}/` } })],
     'another typ': ['status_invalid', () => ({ typ: 'JWT' })],
     'a ttl of zero': ['status_invalid', () => ({ payload: { ttl: 0 } })],
@@ -272,12 +300,13 @@ describe('Transaction data', () => {
     config: JsonObject,
     confirm: (texts: readonly string[]) => Promise<readonly string[] | undefined>,
     by: 'card' | 'other' = 'card',
+    more: JsonObject = {},
   ): Promise<string> {
     world = await World.make();
     await world.configure(config);
     const asked = await world.request();
     const hashes = await confirm(asked.request.transactionData ?? []);
-    const kb = { transaction_data_hashes: hashes };
+    const kb = { transaction_data_hashes: hashes, ...more };
     const vpToken = {
       card: [present(world, asked, by === 'card' ? { kb } : {})],
       ...(config['dcql_query'] !== undefined && {
@@ -307,6 +336,14 @@ describe('Transaction data', () => {
       await hashOf(Buffer.from(text, 'base64url').toString()),
     ];
     expect(await run({ transaction_data: [entry('card')] }, decoded)).to.include('transaction_data_mismatch');
+  });
+  it('is refused when the request names algorithms and the answer none', async () => {
+    const config = { transaction_data: [{ ...entry('card'), transaction_data_hashes_alg: ['sha-256'] }] };
+    const confirm = async ([text = '']: readonly string[]) => [await hashOf(text)];
+    expect(await run(config, confirm)).to.include('transaction_data_alg');
+    expect(await run(config, confirm, 'card', { transaction_data_hashes_alg: 'sha-256' })).to.equal(
+      'accepted',
+    );
   });
   it('N131 is refused with a hash too many', async () => {
     const more = async ([text = '']: readonly string[]) => [await hashOf(text), await hashOf('x')];

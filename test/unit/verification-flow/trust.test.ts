@@ -199,7 +199,7 @@ describe('An issuer of credentials on a trust list', () => {
     });
     it('when the list is taken out of the configuration', async () => {
       expect(await verify()).to.equal('accepted');
-      await world.configure({ trustAnchors: [] });
+      await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
       expect(await verify()).to.match(/^untrusted_chain/);
     });
   });
@@ -322,9 +322,48 @@ describe('An issuer of credentials on a trust list', () => {
       await demand([OTHER], [anchor(), anchor({ trustList: OTHER })]);
       expect(await verify()).to.match(/^untrusted_authority/);
     });
-    it('is not looked for on a list that nobody configured', async () => {
-      const error = await demand([OTHER], [anchor()]).catch((thrown: unknown) => thrown);
-      expect(String(error)).to.match(/no entry of trustAnchors has this trustList/);
+    const stored = async () =>
+      (await (await world.caller()).configured.presentationConfiguration('card'))?.trustAnchors ?? [];
+    const refusal = async (values: string[], trustAnchors: JsonObject[] = [anchor()]) => {
+      const error = await demand(values, trustAnchors).catch((thrown: unknown) => thrown);
+      return error instanceof Failure ? error.details.errors?.[0] : undefined;
+    };
+    const path = 'dcql_query.credentials.0.trusted_authorities.0.values.0';
+
+    it('is found on a list that the query alone names, whose signer was pinned when it was written', async () => {
+      publish({}, OTHER);
+      await demand([OTHER], [{ ownAuthorities: true }]);
+      expect(await stored()).to.deep.equal([
+        { ownAuthorities: true },
+        { trustList: OTHER, signedBy: [pem(operator)] },
+      ]);
+      expect(await verify()).to.equal('accepted');
+      const impostor = await certify({ name: 'Impostor' });
+      world.trustLists.clear(ACME);
+      publish({ signer: impostor, sequenceNumber: 2 }, OTHER);
+      expect(await verify()).to.match(/untrusted/);
+    });
+    it('keeps the pin when the configuration is written again without it', async () => {
+      publish({}, OTHER);
+      await demand([OTHER], [{ ownAuthorities: true }]);
+      const before = await stored();
+      lists.delete(OTHER);
+      await demand([OTHER], [{ ownAuthorities: true }]);
+      expect(await stored()).to.deep.equal(before);
+    });
+    it('is not looked for on a list that cannot be had, which is refused where it is written', async () => {
+      expect(await refusal([OTHER])).to.deep.include({ path });
+      publish({ signer: operator, entities: [] }, OTHER);
+      lists.set(OTHER, '<TrustServiceStatusList/>');
+      expect((await refusal([OTHER]))?.message).to.match(/XML/);
+      expect((await refusal([`${PUBLIC_URL}/acme/trust-list/none`]))?.message).to.match(
+        /publishes no such list/,
+      );
+    });
+    it('is not looked for on a list that only points to others', async () => {
+      const scheme = { PointersToOtherLoTE: [{ LoTELocation: 'https://elsewhere.example' }] };
+      publish({ entities: [], scheme }, OTHER);
+      expect((await refusal([OTHER]))?.message).to.match(/points to other lists/);
     });
   });
 

@@ -1,0 +1,20 @@
+import { DerError } from '../../domain/formats/der/reader.ts';
+import { Refusal } from '../../domain/shared/refusal.ts';
+
+/** Nothing that counts can be had of one who says what was revoked. */
+export function unavailable(why: string): Refusal {
+  return new Refusal('revocation_unavailable', why);
+}
+
+/**
+ * @param what is read, for the report: `the list`, `the answer`.
+ * @throws Refusal `revocation_unavailable` for what does not have its form.
+ */
+export function readDer<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw unavailable(`${what} cannot be used: ${error.message}`);
+  }
+}

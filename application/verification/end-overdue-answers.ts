@@ -1,0 +1,31 @@
+import type { Session } from '../../domain/sessions/session.ts';
+import { overdue } from '../../domain/sessions/session-change.ts';
+import { record } from '../attempt.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
+
+/**
+ * Ends sessions with a response whose time is over: they failed where no browser brought the response code, and expired
+ * where a process died before it could say what came of the response.
+ */
+export class EndOverdueAnswers extends needs({ ...WORLD, log: Log }) {
+  /** @param now of the database. @returns how many ended, at most `limit`. One that cannot be read keeps no other from it. */
+  async execute(now: Date, limit: number): Promise<number> {
+    const { store, log } = this.ports;
+    let count = 0;
+    for (const { tenantId, id } of await store.maintenance.overdueAnswers(now, limit)) {
+      try {
+        const session = (await store.read(tenantId).session(id))?.session;
+        if (session !== undefined && (await this.#end(session))) count++;
+      } catch (error) {
+        log.error('a session with a response could not be ended', { tenantId, sessionId: id }, error);
+      }
+    }
+    return count;
+  }
+
+  async #end(session: Session): Promise<boolean> {
+    return (await record(this.ports, session.tenantId, { session: overdue(session) })).done;
+  }
+}

@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { type Asked, bind, encrypt, type Held, Shop } from '../support/present.ts';
+
+const REDIRECT = 'https://shop.example/done/{sessionId}';
+
+describe('a presentation whose result waits for the response code', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    held = await shop.issue();
+    const webhook = (path: string) => ({ url: shop.backend.url + path });
+    const required = { requireResponseCode: true, redirectUri: REDIRECT };
+    await shop.configure({ id: 'plain', ...required });
+    await shop.configure({ id: 'long', ...required, lifeTime: 3600 });
+    await shop.configure({ id: 'hook', ...required, webhook: webhook('/presented') });
+    shop.backend.on('/down', (response) => response.writeHead(503).end());
+    await shop.configure({ id: 'down', ...required, webhook: webhook('/down') });
+    await shop.configure({ id: 'nowhere', requireResponseCode: true });
+  });
+
+  after(() => shop.close());
+  beforeEach(() => shop.backend.forget());
+
+  async function answered(configuration: string): Promise<{ asked: Asked; code: string }> {
+    const asked = await shop.ask(configuration);
+    const answer = await shop.present(asked, held);
+    expect(answer.status, answer.text).to.equal(200);
+    const code = new URL(answer.body.redirect_uri).searchParams.get('response_code') ?? '';
+    return { asked, code };
+  }
+  const bring = (session: string, code: string) =>
+    shop.call('GET', `/session/${session}?response_code=${encodeURIComponent(code)}`);
+  const later = async (seconds: number, act: () => Promise<void>) => {
+    const clock = sinon.useFakeTimers({ now: Date.now() + seconds * 1000, toFake: ['Date'] });
+    try {
+      await act();
+    } finally {
+      clock.restore();
+    }
+  };
+
+  it('shows nothing and is not completed until the browser brings the code', async () => {
+    for (const configuration of ['plain', 'long']) {
+      const { asked, code } = await answered(configuration);
+      const waiting = await shop.call('GET', `/session/${asked.session}`);
+      expect(waiting.body.status).to.equal('fetched');
+      expect(waiting.body).to.not.have.any.keys('credentials', 'report', 'failure');
+      const [listed] = (await shop.call('GET', '/session?limit=1')).body;
+      expect(listed.id).to.equal(asked.session);
+      expect(waiting.text + JSON.stringify(listed)).to.not.include('Ada');
+      expect((await bring(asked.session, `${code}x`)).status).to.equal(403);
+      expect((await shop.session(asked.session)).status).to.equal('fetched');
+      const seen = await bring(asked.session, code);
+      expect([seen.status, seen.body.status]).to.deep.equal([200, 'completed']);
+      expect(seen.body.credentials[0].values).to.deep.include({ name: 'Ada' });
+      expect((await bring(asked.session, code)).status, 'once').to.equal(403);
+      expect((await shop.session(asked.session)).credentials[0].values).to.deep.include({ name: 'Ada' });
+    }
+  });
+
+  it('calls the webhook when the code was spent, and completes then', async () => {
+    const { asked, code } = await answered('hook');
+    expect(shop.backend.calls, 'before').to.have.length(0);
+    const seen = await bring(asked.session, code);
+    expect([seen.status, seen.body.status]).to.deep.equal([200, 'completed']);
+    expect(shop.backend.calls).to.have.length(1);
+    expect(JSON.stringify(shop.backend.calls[0]?.body)).to.include('Ada');
+    expect(seen.body.deliveries[0]).to.include({ webhook: 'presentation', result: 'delivered' });
+    expect(shop.backend.calls[0]?.headers['idempotency-key']).to.equal(seen.body.deliveries[0].id);
+  });
+
+  it('fails when the webhook does, and shows no second way to it', async () => {
+    const { asked, code } = await answered('down');
+    const seen = await bring(asked.session, code);
+    expect([seen.status, seen.body.status, seen.body.failure.code]).to.deep.equal([
+      200,
+      'failed',
+      'webhook_failed',
+    ]);
+    expect((await bring(asked.session, code)).status).to.equal(403);
+    expect(shop.backend.calls).to.have.length(1);
+  });
+
+  it('tells the backend of a refused answer at once, without a value', async () => {
+    const asked = await shop.ask('hook');
+    const text = bind(asked, held, undefined, { aud: 'somebody else' });
+    const { state } = asked.payload;
+    const response = await encrypt(asked, { vp_token: { card: [text] }, state });
+    expect((await shop.post(asked, { response })).status).to.equal(400);
+    expect(shop.backend.calls).to.have.length(1);
+    expect(JSON.stringify(shop.backend.calls[0]?.body)).to.include('aud_mismatch').and.not.include('Ada');
+    expect((await shop.session(asked.session)).failure.code).to.equal('presentation_refused');
+  });
+
+  it('takes one answer', async () => {
+    const { asked } = await answered('plain');
+    expect((await shop.present(asked, held)).status).to.equal(400);
+    expect((await shop.service.call('GET', asked.url)).status).to.equal(410);
+  });
+
+  it('fails after five minutes without the code, also when its request would be good for longer', async () => {
+    for (const configuration of ['plain', 'long']) {
+      const { asked, code } = await answered(configuration);
+      await later(299, async () => {
+        expect((await shop.session(asked.session)).status).to.equal('fetched');
+      });
+      await later(302, async () => {
+        const seen = await shop.session(asked.session);
+        expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'response_code_missing']);
+        expect((await bring(asked.session, code)).status).to.equal(403);
+        expect(shop.backend.calls).to.have.length(0);
+      });
+    }
+  });
+
+  it('needs an address to bring the code to, of the configuration or of the request', async () => {
+    const json = { response_type: 'uri', requestId: 'nowhere' };
+    const refused = await shop.call('POST', '/verifier/offer', json);
+    expect(refused.status, refused.text).to.equal(400);
+    expect(refused.body.errors[0].path).to.equal('redirectUri');
+    const given = await shop.call('POST', '/verifier/offer', { ...json, redirectUri: REDIRECT });
+    expect(given.status, given.text).to.equal(201);
+  });
+
+  it('does not wait through the Digital Credentials API, where no browser is sent anywhere', async () => {
+    const expectedOrigins = ['https://shop.example'];
+    await shop.configure({
+      id: 'page',
+      requireResponseCode: true,
+      expectedOrigins,
+      dcApiRequest: 'unsigned',
+      responseMode: 'direct_post',
+    });
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: 'page' });
+    expect(made.status, made.text).to.equal(201);
+    const { nonce } = made.body.dcApi.requests[0].data;
+    const aud = 'origin:https://shop.example';
+    const data = { vp_token: { card: [bind({ payload: { nonce } }, held, undefined, { aud })] } };
+    const answer = await shop.service.call('POST', made.body.uri, {
+      json: data,
+    });
+    expect(answer.status, answer.text).to.be.below(300);
+    expect((await shop.session(made.body.session)).status).to.equal('completed');
+  });
+
+  it('is told by the event stream when it completes, and when it fails', async () => {
+    const { asked, code } = await answered('hook');
+    const stream = await fetch(`${shop.service.address}/session/${asked.session}/events?token=${shop.token}`);
+    const said = stream.text();
+    await bring(asked.session, code);
+    const statuses = [...(await said).matchAll(/"status":"(\w+)"/g)].map(([, status]) => status);
+    expect(statuses).to.deep.equal(['fetched', 'completed']);
+  });
+});

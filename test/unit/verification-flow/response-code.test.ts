@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { WebhookError } from '../../../application/ports/webhooks.ts';
+import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
+import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
+import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
+import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { ACME, formOf, present, World } from './kit.ts';
+
+async function failureOf(work: Promise<unknown>): Promise<Failure> {
+  const outcome = await work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (outcome instanceof Failure) return outcome;
+  throw new Error(`no failure: ${String(outcome)}`);
+}
+
+const redirectUri = 'https://shop.example/done?s={sessionId}';
+
+describe('spending a response code', () => {
+  let world: World;
+  let useCase: SpendResponseCode;
+
+  beforeEach(async () => {
+    world = await World.make();
+    const resultDelivery = new ResultDelivery(world);
+    useCase = new SpendResponseCode({
+      ...world,
+      resultDelivery,
+      sessionOutcomes: new SessionOutcomes(world),
+    });
+  });
+
+  async function answered(changes: object) {
+    await world.configure({ redirectUri, ...changes });
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    const { redirect_uri = '' } = await world.receiveResponse.execute(ACME, asked.publicId, form);
+    return { id: asked.session.id, code: new URL(redirect_uri).searchParams.get('response_code') ?? '' };
+  }
+  const spend = async ({ id, code }: Awaited<ReturnType<typeof answered>>, given = code) =>
+    useCase.execute(rememberedCaller(await world.caller()), id, given);
+  const webhook = { url: 'https://shop.example/presented' };
+
+  it('proves the browser once where nothing waits for it', async () => {
+    const waiting = await answered({ webhook: undefined });
+    expect((await failureOf(spend(waiting, 'wrong'))).code).to.equal('forbidden');
+    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+  });
+
+  it('completes what waits for it, without a trace of the waiting', async () => {
+    const waiting = await answered({ webhook: undefined, requireResponseCode: true });
+    const before = await world.session(waiting.id);
+    expect([before.status, before.outcome?.credentials]).to.deep.equal(['fetched', undefined]);
+    const { session } = await spend(waiting);
+    const stored = await world.session(waiting.id);
+    expect([session.status, stored.status]).to.deep.equal(['completed', 'completed']);
+    expect(stored.outcome?.credentials).to.have.length(1);
+    expect(stored.outcome).to.not.have.property('awaiting');
+  });
+
+  it('notes before the call that it was spent, and what came of the call', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.webhooks.beforeAnswer = async () => {
+      const { status, outcome } = await world.session(waiting.id);
+      expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
+      expect((await failureOf(spend(waiting))).code, 'again, meanwhile').to.equal('forbidden');
+    };
+    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect(world.webhooks.calls).to.have.length(1);
+    expect((await world.session(waiting.id)).outcome?.deliveries?.[0]?.result).to.equal('delivered');
+  });
+
+  it('fails the session when the webhook fails', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.webhooks.answer = new WebhookError('timeout', 'no answer');
+    const { session } = await spend(waiting);
+    expect([session.status, session.outcome?.failure?.code]).to.deep.equal(['failed', 'webhook_failed']);
+  });
+
+  it('waits until the end of its five minutes, for the webhook, too', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.clock.time += 299_000;
+    world.webhooks.beforeAnswer = async () => {
+      world.clock.time += 10_000;
+    };
+    expect((await spend(waiting)).session.status).to.equal('completed');
+  });
+
+  it('fails by the job when nobody brings it, and leaves nothing that was verified', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true, lifeTime: 3600 });
+    const job = new EndOverdueAnswers(world);
+    world.clock.time += 299_000;
+    expect(await job.execute(world.clock.now(), 10)).to.equal(0);
+    world.clock.time += 2_000;
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    expect(await job.execute(world.clock.now(), 10)).to.equal(1);
+    const { status, outcome } = await world.session(waiting.id);
+    expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'response_code_missing']);
+    expect(outcome).to.not.have.any.keys('awaiting', 'credentials', 'report');
+    expect(await job.execute(world.clock.now(), 10)).to.equal(0);
+  });
+
+  it('expires by the job what was taken in by a process that died', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.webhooks.beforeAnswer = async () => {
+      world.clock.time += 700_000;
+      expect(await new EndOverdueAnswers(world).execute(world.clock.now(), 10)).to.equal(1);
+    };
+    await failureOf(spend(waiting));
+    expect((await world.session(waiting.id)).status).to.equal('expired');
+  });
+});
