@@ -29,5 +29,5 @@ const patterns = new Map<string, RegExp>();
 
 function patternOf(path: string): RegExp {
   const source = () => path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+');
-  return madeOnce(patterns, path, () => new RegExp(`^${source()}/?$`));
+  return madeOnce(patterns, path, () => new RegExp(`^${source()}$`));
 }

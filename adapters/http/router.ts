@@ -28,6 +28,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   app.set('trust proxy', settings.trustProxy);
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
+  app.set('strict routing', true);
   app.use((request, response, next) => {
     startRequest(request, response, ports.log, settings.publicUrl.startsWith('https:'));
     next();

@@ -62,8 +62,7 @@ export class ResponseIntake extends needs({
       const found = answerable(await known.session(publicId), known.now);
       const envelope = await this.#open(opening, found.request);
       if (isUndecrypted(envelope) && this.#undecrypted.leaveOpen(found.session.id, opening)) {
-        this.ports.log.warn('a response does not decrypt', { sessionId: found.session.id });
-        throw refusedResponse();
+        throw refusedResponse('it does not decrypt');
       }
       // Without a backend the record itself is the claim.
       if (envelope.kind === 'presentations' && found.request.webhook === undefined)
@@ -86,7 +85,7 @@ export class ResponseIntake extends needs({
     const { event, reply, outcome } = this.#outcomeOf(found, verdict);
     const change = { session: answered(session, event, outcome) };
     await known.commit(change, { session: alreadyAnswered });
-    if (reply === undefined) throw refusedResponse();
+    if (reply === undefined) throw refusedResponse(outcome.failure?.message ?? 'refused');
     return reply;
   }
 
@@ -185,7 +184,7 @@ export class ResponseIntake extends needs({
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' } as const;
       await sessionOutcomes.record(noted, 'fail', { ...delivered, failure });
       // Not a 5xx: a wallet would send again what nobody can take any more.
-      throw refusedResponse();
+      throw refusedResponse(failure.message);
     }
     const { reply, outcome } = returnTo(this.ports, redirectUri ?? request.redirectUri, session, delivered);
     if ((await sessionOutcomes.record(noted, 'complete', outcome)) === undefined) throw ended();
@@ -208,12 +207,12 @@ export class ResponseIntake extends needs({
       const { delivery } = await resultDelivery.call(webhook, intent, about, verdict.credentials);
       await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });
     }
-    throw refusedResponse();
+    throw refusedResponse(verdict.reasons.join('; '));
   }
 
   async #refuse(session: Session, code: SessionFailureCode, detail: string): Promise<never> {
     await this.ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
-    throw refusedResponse();
+    throw refusedResponse(`${code}: ${detail}`);
   }
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */

@@ -143,6 +143,22 @@ describe('the service itself', () => {
       );
     });
 
+    it('to an address with a slash at its end is that it is unknown', async () => {
+      const token = await service.rootToken();
+      for (const path of [
+        '/tenant/',
+        '/session/',
+        '/client/',
+        '/health/',
+        '/oauth2/token/',
+        '/acme/nonce/',
+      ]) {
+        for (const method of ['GET', 'POST']) {
+          expect((await service.call(method, path, { token })).status, `${method} ${path}`).to.equal(404);
+        }
+      }
+    });
+
     it('to a method that an address does not know names those that it knows', async () => {
       const allow = async (method: string, path: string) => {
         const { status, headers } = await service.call(method, path);
