@@ -143,6 +143,18 @@ describe('the service itself', () => {
       );
     });
 
+    it('to another method of a fixed address is not that of a thing of this name', async () => {
+      const token = await service.rootToken();
+      for (const [method, path, allow] of [
+        ['GET', '/key-chain/import', 'POST'],
+        ['DELETE', '/key-chain/providers', 'GET'],
+        ['GET', '/session/revoke', 'POST'],
+      ] as const) {
+        const answer = await service.call(method, path, { token });
+        expect([answer.status, answer.headers.get('allow')], path).to.deep.equal([405, allow]);
+      }
+    });
+
     it('to an address with a slash at its end is that it is unknown', async () => {
       const token = await service.rootToken();
       for (const path of [

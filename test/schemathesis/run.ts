@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +16,7 @@ const options = process.argv.slice(2).filter((option) => option !== '--');
 
 /** Calls of the many are wanted here. */
 const UNLIMITED = Object.fromEntries(
-  ['TOKEN', 'OFFER', 'NONCE', 'LOGIN', 'PAR', 'AUTHORIZE'].map((group) => [`RATE_LIMIT_${group}`, '1000000']),
+  ['TOKEN', 'OFFER', 'NONCE', 'LOGIN'].map((group) => [`RATE_LIMIT_${group}`, '1000000']),
 );
 
 const OF_TENANTS = ['--include-path-regex', '^/tenant'];
@@ -29,10 +30,14 @@ async function run(token: string, address: string, more: readonly string[]): Pro
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-schemathesis-'));
   const file = join(folder, 'schemathesis.toml');
   writeFileSync(file, `[headers]\nAuthorization = "Bearer ${token}"\n`, { mode: 0o600 });
-  const child = spawn(program, ['--config-file', file, 'run', `${address}/openapi.json`, ...more, ...options], {
-    stdio: 'inherit',
-    cwd: folder,
-  });
+  const child = spawn(
+    program,
+    ['--config-file', file, 'run', `${address}/openapi.json`, ...more, ...options],
+    {
+      stdio: 'inherit',
+      cwd: folder,
+    },
+  );
   return new Promise((resolve) => {
     child.once('error', () => {
       console.error(`${program} does not start; see test/README.md`);
