@@ -13,7 +13,8 @@ import {
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '../config/import/placeholders.ts';
-import { GENERATED, readSettings, SettingsError } from '../config/settings.ts';
+import { GENERATED, isSetting, readSettings, SettingsError } from '../config/settings.ts';
+import { closestName } from '../domain/shared/closest-name.ts';
 
 export type FirstStart = {
   readonly environment: Environment;
@@ -32,10 +33,24 @@ export function prepareFirstStart(environment: Environment): FirstStart {
   if (environment['NODE_ENV'] === 'production') return { environment };
   const found = withKept(environment);
   if (missingOf(found.merged).length === 0) return keptStart(environment, found);
+  refuseMisspelt(environment, missingOf(found.merged));
   // Before anything is written: a start that fails for another reason shows nothing.
   readSettings({ ...found.merged, ...generate(missingOf(found.merged)) });
   mkdirSync(found.folder, { recursive: true, mode: 0o700 });
   return alone(`${found.file}.lock`, () => complete(environment));
+}
+
+/**
+ * Whoever misspells a secret has one, and believes that it counts.
+ * @throws SettingsError
+ */
+function refuseMisspelt(environment: Environment, missing: readonly Name[]): void {
+  const faults = Object.keys(present(environment)).flatMap((name) => {
+    const meant = isSetting(name) ? undefined : missing.find((other) => closestName(name, [other]) === other);
+    if (meant === undefined) return [];
+    return [`${name}: is no setting; did you mean ${meant}? It would be generated otherwise`];
+  });
+  if (faults.length > 0) throw new SettingsError(faults);
 }
 
 type Name = (typeof GENERATED)[number];
@@ -53,7 +68,9 @@ function keptStart(
   environment: Environment,
   { file, known, merged }: ReturnType<typeof withKept>,
 ): FirstStart {
-  const kept = known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
+  // With an external provider that secret opens nothing.
+  const isUsed = merged['OIDC'] === undefined;
+  const kept = isUsed && known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
   const clientId = merged['AUTH_CLIENT_ID'] ?? '';
   return { environment: merged, ...(kept ? { kept: { file, clientId } } : {}) };
 }

@@ -81,6 +81,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     alone: true,
   };
   const store = await OrmStore.open(database, cipher);
+  store.touched = (sessionId) => log.note({ sessionId });
   closers.add(() => store.close());
   await tellOfFormerSecrets(store, cipher, log);
   const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW });

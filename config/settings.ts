@@ -80,6 +80,10 @@ export function misspeltSettings(
   ];
 }
 
+export function isSetting(name: string): boolean {
+  return Object.hasOwn(SettingsSchema.shape, name);
+}
+
 /** Names that the service reads, and which of them may be generated at the first start. */
 export const GENERATED = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'] as const;
 

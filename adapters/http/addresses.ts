@@ -6,9 +6,17 @@ import type { Route } from './route.ts';
 export function routesAt(routes: readonly Route[], path: string, prefix: string): readonly Route[] {
   const inside = insidePath(path, prefix);
   const isTenants = !RESERVED_TENANT_IDS.has(inside.split('/', 2)[1] ?? '');
+  const fixed = routes.filter((route) => route.path === inside);
+  if (fixed.length > 0) return fixed;
   return routes.filter(
     (route) => (isTenants || !route.path.startsWith('/:tenant')) && patternOf(route.path).test(inside),
   );
+}
+
+/** Addresses that are no names of things, and their form behind a path. */
+export function fixedAddresses(routes: readonly Route[], prefix: string): ReadonlySet<string> {
+  const paths = routes.map(({ path }) => path).filter((path) => !path.includes(':'));
+  return new Set(prefix === '' ? paths : [...paths, ...paths.map((path) => publicPath(path, prefix))]);
 }
 
 const WELL_KNOWN = /^(\/\.well-known\/[^/]+)(\/.*)$/;
@@ -29,5 +37,5 @@ const patterns = new Map<string, RegExp>();
 
 function patternOf(path: string): RegExp {
   const source = () => path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+');
-  return madeOnce(patterns, path, () => new RegExp(`^${source()}/?$`));
+  return madeOnce(patterns, path, () => new RegExp(`^${source()}$`));
 }

@@ -34,6 +34,14 @@ export function languageRanges(acceptLanguage: string | undefined): readonly str
     .map(({ value }) => value);
 }
 
+/** Whether a reader takes gzip (RFC 9110 section 12.5.3). */
+export function takesGzip(acceptEncoding: string | undefined): boolean {
+  const preferences = readPreferences(acceptEncoding);
+  const named =
+    preferences.find(({ value }) => value === 'gzip') ?? preferences.find(({ value }) => value === '*');
+  return named !== undefined && named.quality > 0;
+}
+
 /** In the order in which they stand, in lower case; parameters besides the weight are left away. */
 function readPreferences(header: string | undefined): Preference[] {
   if (header === undefined || header.length > MAX_LENGTH) return [];

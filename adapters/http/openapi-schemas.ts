@@ -122,9 +122,13 @@ function addOlderNames(schema: Schema): void {
     const older = olderNameOf(name);
     if (older === undefined || Object.hasOwn(properties, older)) continue;
     properties[older] = { ...properties[name], description: `The older name of \`${name}\`` };
+    demand(schema, { not: { required: [name, older] } });
     if (!required.includes(name)) continue;
     schema.required = (schema.required ?? []).filter((other) => other !== name);
-    const either = { anyOf: [{ required: [name] }, { required: [older] }] };
-    schema['allOf'] = [...((schema['allOf'] as object[] | undefined) ?? []), either];
+    demand(schema, { anyOf: [{ required: [name] }, { required: [older] }] });
   }
+}
+
+function demand(schema: Schema, condition: object): void {
+  schema['allOf'] = [...((schema['allOf'] as object[] | undefined) ?? []), condition];
 }

@@ -61,7 +61,7 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
 }
 
 /** RFC 9110 section 13.1.1; no tag of this service has a comma. */
-const ENTITY_TAGS = /^(?:\*|(?:W\/)?"[!#-+\--~]*"(?: *, *(?:W\/)?"[!#-+\--~]*"){0,19})$/;
+const ENTITY_TAGS = /^([*]|(W[/])?"[!#-+.-~-]*"( *, *(W[/])?"[!#-+.-~-]*"){0,19})$/;
 const CONDITION = z.object({
   'If-Match': z
     .string()

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { Log } from '../../application/ports/log.ts';
+import type { Log, LogContext } from '../../application/ports/log.ts';
 
 /** Sent with every answer; five static fields. */
 const SECURITY_HEADERS = {
@@ -29,11 +29,13 @@ export function startRequest(request: Request, response: Response, log: Log, htt
   for (const name in SECURITY_HEADERS)
     response.setHeader(name, SECURITY_HEADERS[name as keyof typeof SECURITY_HEADERS]);
   if (https) response.setHeader('Strict-Transport-Security', 'max-age=31536000');
+  const about: LogContext = { requestId };
+  response.locals['about'] = about;
   const started = performance.now();
   response.once('finish', () => {
     // The route's pattern, never the address: addresses carry tokens and codes.
     log.info('request', {
-      requestId,
+      ...about,
       ...(callerRequestId !== undefined && { callerRequestId }),
       method: request.method,
       route: (response.locals['route'] as string | undefined) ?? 'none',

@@ -3,6 +3,7 @@ import type { Token } from '../../application/needs.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { type EditedKind, resourceOf } from '../../domain/resources.ts';
 import { hideSecrets } from '../../domain/shared/secrets.ts';
+import { ListQuery, pageOf } from './page-of.ts';
 import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
 import { DeletedView } from './shapes.ts';
 import { warningsFor, withWarnings } from './warnings.ts';
@@ -33,6 +34,8 @@ type Description<A extends Access, Resource, Params> = {
     resource: Resource,
     context: { readonly caller: CallerOf<A>; readonly settings: ServiceSettings },
   ): unknown;
+  /** What one is listed by; its `id` unless stated. */
+  key?(resource: Resource): string;
   /** What its `ETag` is made of, where that is a part of it. */
   stored?(resource: Resource): object;
 };
@@ -52,6 +55,7 @@ export function resourceRoutes<
     readonly by: UseCase<readonly [CallerOf<A>, ...Given], Result>;
   };
   const { kind, tag, path, params, access, view, get, stored = (resource) => resource } = description;
+  const { key = (resource: Resource) => String((resource as { readonly id?: unknown }).id) } = description;
   const { secrets = {} } = resourceOf(kind);
   const toView: typeof description.toView = (resource, context) =>
     description.toView(hideSecrets({ secrets }, resource), context);
@@ -115,11 +119,17 @@ export function resourceRoutes<
             ...all,
             ...told,
             method: 'get',
+            query: ListQuery,
             responses: { 200: z.array(view) },
-            async handle({ caller }) {
+            async handle({ caller, query }) {
               const context = { caller: caller as CallerOf<A>, settings };
-              const resources = await useCase.execute(context.caller);
-              return reply(200, await Promise.all(resources.map((resource) => toView(resource, context))));
+              return pageOf({
+                all: await useCase.execute(context.caller),
+                query: query as ListQuery,
+                address: settings.publicUrl + path,
+                keyOf: key,
+                toView: (resource) => toView(resource, context),
+              });
             },
           },
         ];

@@ -1,7 +1,13 @@
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import express, {
+  type Express,
+  type NextFunction,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import { Failure } from '../../domain/shared/failure.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
-import { publicPath, routesAt } from './addresses.ts';
+import { fixedAddresses, publicPath, routesAt } from './addresses.ts';
 import { BodyBudget } from './body-budget.ts';
 import { allowOrigin, answerPreflights, isForAnyOrigin } from './cross-origin.ts';
 import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
@@ -28,6 +34,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   app.set('trust proxy', settings.trustProxy);
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
+  app.set('strict routing', true);
   app.use((request, response, next) => {
     startRequest(request, response, ports.log, settings.publicUrl.startsWith('https:'));
     next();
@@ -36,9 +43,15 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   const server = { ...ports, rateLimits };
   const budget = new BodyBudget(settings.bodyMemory);
   const prefix = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
+  const fixed = fixedAddresses(routes, prefix);
+  const named: RequestHandler = (request, _response, next) =>
+    next(fixed.has(request.path) ? 'route' : undefined);
   for (const route of routes) {
     const paths = prefix === '' ? [route.path] : [route.path, publicPath(route.path, prefix)];
-    const ofTenants = route.path.startsWith('/:tenant') ? [tenantsOnly] : [];
+    const ofTenants = [
+      ...(route.path.includes(':') ? [named] : []),
+      ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
+    ];
     const isOpen = isForAnyOrigin(route);
     if (isOpen)
       answerPreflights(

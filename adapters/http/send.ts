@@ -1,12 +1,17 @@
 import type { Response } from 'express';
-import type { Log } from '../../application/ports/log.ts';
+import type { Log, LogContext } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
-import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
+import { Failure, type FailureCode, OperatorReason } from '../../domain/shared/failure.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import type { Reply, StreamItem, Surface } from './route.ts';
 
 export function requestIdOf(response: Response): string {
   return String(response.getHeader('X-Request-Id'));
+}
+
+/** What the lines of this request are about. */
+export function aboutOf(response: Response): LogContext {
+  return (response.locals['about'] as LogContext | undefined) ?? {};
 }
 
 export function send(response: Response, answer: Reply, surface: Surface): void {
@@ -37,7 +42,8 @@ export function fail(response: Response, error: unknown, surface: Surface, log: 
     response.destroy();
     return;
   }
-  const rendered = renderAndLog(error, surface, requestId, String(response.locals['route'] ?? ''), log);
+  const route = String(response.locals['route'] ?? '');
+  const rendered = log.within(aboutOf(response), () => renderAndLog(error, surface, requestId, route, log));
   response.statusCode = rendered.status;
   for (const [name, value] of Object.entries(rendered.headers)) response.setHeader(name, value);
   response.setHeader('Content-Type', rendered.contentType);
@@ -56,7 +62,9 @@ function renderAndLog(
     // Only of failures is it known that their messages hold no secrets and no claims.
     const isTold = cause instanceof Failure || cause instanceof OperatorReason;
     const reason = isTold ? { reason: cause.message } : {};
-    if (cause !== undefined) log.warn(message, { requestId, code, ...reason });
+    if (cause !== undefined) log.warn(message, { requestId, route, code, ...reason });
+    else if (isRefusal(surface, code))
+      log.warn('a wallet was refused', { requestId, route, code, reason: message });
     return renderFailure(error, surface, requestId);
   }
   if (error instanceof StoreUnavailable) {
@@ -65,6 +73,23 @@ function renderAndLog(
   }
   log.error('unexpected failure', { requestId, route }, error);
   return renderUnexpected(surface, requestId);
+}
+
+/** Steps that wallets are told to take, and what strangers ask for. */
+const EXPECTED: readonly FailureCode[] = [
+  'use_dpop_nonce',
+  'use_attestation_challenge',
+  'use_fresh_attestation',
+  'issuance_pending',
+  'missing_token',
+  'not_found',
+  'method_not_allowed',
+  'too_many_requests',
+];
+
+/** Whether an operator wants to know why a wallet went away with nothing. Messages of failures hold no claims. */
+function isRefusal(surface: Surface, code: FailureCode): boolean {
+  return (surface === 'vci' || surface === 'vp' || surface === 'oauth') && !EXPECTED.includes(code);
 }
 
 /** Server-sent events (WHATWG HTML section 9.2). Ends when the source ends or the peer leaves. */

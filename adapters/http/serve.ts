@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
-import type { Log } from '../../application/ports/log.ts';
+import type { Log, LogContext } from '../../application/ports/log.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { authenticate } from './authenticate.ts';
@@ -10,7 +10,7 @@ import type { RateLimits } from './rate-limits.ts';
 import { readInput } from './read-input.ts';
 import { assertKept } from './read-only-members.ts';
 import type { RawRequest, Reply, Route } from './route.ts';
-import { fail, requestIdOf, send } from './send.ts';
+import { aboutOf, fail, requestIdOf, send } from './send.ts';
 
 export type Ports = {
   readonly authenticateClient: AuthenticateClient;
@@ -25,7 +25,9 @@ export function identify(route: Route, { authenticateClient, log }: Server) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     response.locals['route'] = route.path;
     try {
-      response.locals['caller'] = await authenticate(route.access, request, authenticateClient);
+      const caller = await authenticate(route.access, request, authenticateClient);
+      response.locals['caller'] = caller;
+      Object.assign(aboutOf(response), whose(route, request, caller));
     } catch (error) {
       fail(response, error, route.surface, log);
       return;
@@ -34,6 +36,17 @@ export function identify(route: Route, { authenticateClient, log }: Server) {
   };
 }
 
+/** Whose request it is, for the log: ids that were told, or the tenant in the address. */
+function whose({ path }: Route, request: Request, caller: Caller | RememberedCaller | undefined): LogContext {
+  if (caller !== undefined) return { tenantId: caller.tenantId, clientId: caller.clientId };
+  const { tenant } = request.params;
+  return path.includes('/:tenant') && typeof tenant === 'string'
+    ? { tenantId: tenant.slice(0, MAX_TENANT_ID) }
+    : {};
+}
+
+const MAX_TENANT_ID = 63;
+
 /** Answers a request that went through `identify`. */
 export async function serve(
   route: Route,
@@ -41,11 +54,13 @@ export async function serve(
   response: Response,
   ports: Server,
 ): Promise<void> {
-  try {
-    send(response, await answer(route, request, response, ports), route.surface);
-  } catch (error) {
-    fail(response, error, route.surface, ports.log);
-  }
+  await ports.log.within(aboutOf(response), async () => {
+    try {
+      send(response, await answer(route, request, response, ports), route.surface);
+    } catch (error) {
+      fail(response, error, route.surface, ports.log);
+    }
+  });
 }
 
 async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {

@@ -13,7 +13,7 @@ import {
 import { type ListKeeping, Store, type TenantReads } from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 import type { ConfiguredKind } from '../../domain/tenants/revisions.ts';
 import { appendEntries, beginLog } from './administration/audit-chain.ts';
@@ -41,6 +41,8 @@ export class OrmStore extends Store {
   readonly #reads = new Map<TenantId, TenantReads>();
   readonly #quotas: Quotas | undefined;
   readonly #letGo: () => void;
+  /** Is told of each session that is read or changed by its id, for the log. */
+  touched: (sessionId: SessionId) => void = () => {};
 
   private constructor(
     orm: MikroORM,
@@ -109,6 +111,8 @@ export class OrmStore extends Store {
   }
 
   override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+    const sessionId = change.session?.id ?? change.opens?.session?.id ?? change.removes;
+    if (sessionId !== undefined) this.touched(sessionId);
     return this.#dialect.commit.apply(tenantId, change, now);
   }
 
@@ -117,7 +121,8 @@ export class OrmStore extends Store {
     if (reads === undefined) {
       // Tenant ids come from outside; a scan over invented names must not fill the memory.
       if (this.#reads.size >= 10_000) this.#reads.clear();
-      reads = tenantReads(this.#dialect.query(tenantId), this.#cipher, this.#dialect.listing);
+      const touched = (id: SessionId) => this.touched(id);
+      reads = tenantReads(this.#dialect.query(tenantId), this.#cipher, this.#dialect.listing, touched);
       this.#reads.set(tenantId, reads);
     }
     return reads;

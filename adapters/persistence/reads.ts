@@ -29,7 +29,13 @@ export type ListingStatements = {
   readonly issuing: Statement;
 };
 
-export function tenantReads(query: TenantQuery, cipher: Cipher, listing: ListingStatements): TenantReads {
+/** @param touched is told of the one session that a read is about. */
+export function tenantReads(
+  query: TenantQuery,
+  cipher: Cipher,
+  listing: ListingStatements,
+  touched: (id: SessionId) => void = () => {},
+): TenantReads {
   const one = async (statement: Statement, ...parameters: Parameter[]) =>
     (await query(statement, ...parameters))[0];
   /** With the tenant; `read` gets a row only if there is what was asked for. */
@@ -41,6 +47,7 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
   const sessionOf = (row: Row) => readSession(cipher, row);
   const withSession = async (statement: Statement, id: string) => {
     const read = await withTenant(sessionOf, statement, id);
+    if (read?.found !== undefined) touched(read.found.id);
     return read && { tenant: read.tenant, session: read.found };
   };
   const withGrant = async (statement: Statement, name: string) => {
@@ -66,6 +73,7 @@ export function tenantReads(query: TenantQuery, cipher: Cipher, listing: Listing
       const row = await one(listing.issuing, publicId, kinds, hashes, grantId ?? null);
       if (row === undefined) return undefined;
       const session = row['id'] === null ? undefined : sessionOf(row);
+      if (session !== undefined) touched(session.id);
       return {
         tenant: readTenantState(row),
         session,

@@ -1,5 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Logger, pino } from 'pino';
-import { Log, type LogFields } from '../../application/ports/log.ts';
+import { Log, type LogContext, type LogFields } from '../../application/ports/log.ts';
 
 /** Bytes that wait for one write, and how long at most. */
 const BUFFER_BYTES = 4096;
@@ -9,12 +10,15 @@ const FLUSH_MS = 500;
 export class PinoLog extends Log {
   readonly #logger: Logger;
   readonly #end: () => void;
+  readonly #flush: () => void;
+  readonly #contexts = new AsyncLocalStorage<LogContext>();
 
   constructor(settings: { readonly level: string; readonly version: string }) {
     super();
     const destination = pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES });
     const timer = setInterval(() => destination.flush(), FLUSH_MS);
     timer.unref();
+    this.#flush = () => destination.flushSync();
     this.#end = () => {
       clearInterval(timer);
       destination.flushSync();
@@ -29,20 +33,39 @@ export class PinoLog extends Log {
   }
 
   /** Writes what still waits. */
+  flush(): void {
+    this.#flush();
+  }
+
+  /** Writes what still waits, and nothing of itself any more. */
   close(): void {
     this.#end();
   }
 
   override info(message: string, fields: LogFields = {}): void {
-    this.#logger.info(fields, message);
+    this.#logger.info(this.#with(fields), message);
   }
 
   override warn(message: string, fields: LogFields = {}): void {
-    this.#logger.warn(fields, message);
+    this.#logger.warn(this.#with(fields), message);
   }
 
   override error(message: string, fields: LogFields = {}, cause?: unknown): void {
-    this.#logger.error({ ...fields, ...describe(cause) }, message);
+    this.#logger.error({ ...this.#with(fields), ...describe(cause) }, message);
+  }
+
+  override within<T>(about: LogContext, work: () => T): T {
+    return this.#contexts.run(about, work);
+  }
+
+  override note(fields: LogFields): void {
+    const about = this.#contexts.getStore();
+    if (about !== undefined) Object.assign(about, fields);
+  }
+
+  #with(fields: LogFields): LogFields {
+    const about = this.#contexts.getStore();
+    return about === undefined ? fields : { ...about, ...fields };
   }
 }
 

@@ -42,7 +42,12 @@ export const DeferredCompletion = z
       [credential, credentials, claims].filter((part) => part !== undefined).length === 1,
     'give one of credential, credentials and claims',
   )
-  .meta({ id: 'DeferredCompletion' });
+  .meta({
+    id: 'DeferredCompletion',
+    allOf: [
+      { oneOf: [{ required: ['credential'] }, { required: ['credentials'] }, { required: ['claims'] }] },
+    ],
+  });
 export type DeferredCompletion = z.infer<typeof DeferredCompletion>;
 
 export const DeferredFailure = z

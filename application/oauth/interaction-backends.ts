@@ -89,7 +89,7 @@ export class InteractionBackends extends needs({
       return true;
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
-      log.warn('the web step was not confirmed', { session: session.id, reason: error.reason });
+      log.warn('the web step was not confirmed', { sessionId: session.id, reason: error.reason });
       await this.note(session, [responseFault('web step', error.message, 'OpenID4VCI 1.1 section 6.2.1.2')]);
       return false;
     }

@@ -5,7 +5,16 @@ import type { WebhookSecret } from '../../domain/webhooks/webhook-secret.ts';
 import type { RemoteFault } from './remote.ts';
 
 /** Why a delivery counts as failed. `refused_address`: nothing left the machine. `busy`: too many calls were under way. */
-export type WebhookFault = Exclude<RemoteFault, 'redirected'> | 'bad_status' | 'not_json';
+export const WEBHOOK_FAULTS = [
+  'refused_address',
+  'timeout',
+  'too_large',
+  'unreachable',
+  'busy',
+  'bad_status',
+  'not_json',
+] as const satisfies readonly (Exclude<RemoteFault, 'redirected'> | 'bad_status' | 'not_json')[];
+export type WebhookFault = (typeof WEBHOOK_FAULTS)[number];
 
 export class WebhookError extends Error {
   readonly reason: WebhookFault;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { IssuedRegistrationCertificate } from '../../domain/registrar/registrar-api.ts';
 import {
+  EXCLUSIVE,
   isOneSource,
   ONE_SOURCE,
   registrationCertificateMembers,
@@ -32,7 +33,7 @@ export const RegistrationCertificateOrder = z
       .describe('What it is for: `credentials` follow from its query, which the certificate has to cover'),
   })
   .refine(isOneSource, ONE_SOURCE)
-  .meta({ id: 'RegistrationCertificateOrder' });
+  .meta({ id: 'RegistrationCertificateOrder', ...EXCLUSIVE });
 export type RegistrationCertificateOrder = z.infer<typeof RegistrationCertificateOrder>;
 
 export type ObtainedRegistrationCertificate = CheckedCertificate & {

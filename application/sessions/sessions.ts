@@ -24,6 +24,9 @@ const MAX_ROWS = 2_500;
 /** Characters after which a page ends early. */
 const MAX_PAGE_LENGTH = 8 * 1024 * 1024;
 
+/** The place where a page begins: a time in milliseconds, and an id. */
+const CURSOR = /^(\d{1,15})\.([A-Za-z0-9_-]{1,200})$/;
+
 export const SessionListQuery = z.object({
   status: z.enum(SESSION_STATUSES).optional(),
   since: z.iso
@@ -40,7 +43,11 @@ export const SessionListQuery = z.object({
       'Only sessions of this name, exactly: the id, your `reference`, the link or an address in it, a code, the nonce of a request',
     ),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: z.string().max(500).optional().describe('From the `next` link of the page before'),
+  cursor: z
+    .string()
+    .regex(CURSOR, 'take the cursor from the link of the page before')
+    .optional()
+    .describe('From the `next` link of the page before'),
   sort: z.enum(['asc', 'desc']).default('desc').describe('By time of creation'),
 });
 export type SessionListQuery = z.infer<typeof SessionListQuery>;
@@ -107,12 +114,11 @@ function isStill(session: Session, status: SessionListQuery['status'], now: Date
 
 function cursorAfter(place: Place | undefined): string {
   if (place === undefined) throw new Error('A full page has a last session.');
-  return Buffer.from(`${place.createdAt.getTime()}.${place.id}`).toString('base64url');
+  return `${place.createdAt.getTime()}.${place.id}`;
 }
 
 function readCursor(cursor: string): Place {
-  const [, time, id] =
-    /^(\d{1,15})\.([A-Za-z0-9_-]{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8')) ?? [];
+  const [, time, id] = CURSOR.exec(cursor) ?? [];
   if (time === undefined || id === undefined) {
     throw invalidInput('cursor', 'take the cursor from the link of the page before');
   }

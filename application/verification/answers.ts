@@ -6,7 +6,7 @@ import {
   statusAt,
   type VerificationRequest,
 } from '../../domain/sessions/session.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 
@@ -43,6 +43,9 @@ export function ended(): Failure {
   return new Failure('gone', 'the request has ended');
 }
 
-export function refusedResponse(): Failure {
-  return new Failure('invalid_request', 'the response was not accepted');
+/** @param reason for the log; the wallet learns none. Names and numbers, never a claim's value. */
+export function refusedResponse(reason: string): Failure {
+  return new Failure('invalid_request', 'the response was not accepted', {
+    cause: new OperatorReason(reason),
+  });
 }

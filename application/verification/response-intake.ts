@@ -68,8 +68,7 @@ export class ResponseIntake extends needs({
       const found = answerable(await known.session(publicId), known.now);
       const envelope = await this.#open(opening, found.request);
       if (isUndecrypted(envelope) && this.#undecrypted.leaveOpen(found.session.id, opening)) {
-        this.ports.log.warn('a response does not decrypt', { sessionId: found.session.id });
-        throw refusedResponse();
+        throw refusedResponse('it does not decrypt');
       }
       // Where no backend is called the record itself is the claim.
       if (envelope.kind === 'presentations' && !callsAtOnce(found.request))
@@ -100,7 +99,7 @@ export class ResponseIntake extends needs({
 
   async #record(known: Known, session: Session, outcome: SessionOutcome): Promise<never> {
     await known.commit({ session: answered(session, 'fail', outcome) }, { session: alreadyAnswered });
-    throw refusedResponse();
+    throw refusedResponse(outcome.failure?.message ?? 'refused');
   }
 
   /** OpenID4VP 1.0 section 14.3: where the browser has to come, what was verified waits for it. */
@@ -199,7 +198,7 @@ export class ResponseIntake extends needs({
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' } as const;
       await sessionOutcomes.record(noted, 'fail', { ...delivered, failure });
       // Not a 5xx: a wallet would send again what nobody can take any more.
-      throw refusedResponse();
+      throw refusedResponse(failure.message);
     }
     const { reply, outcome } = returnTo(this.ports, redirectUri ?? request.redirectUri, session, delivered);
     if ((await sessionOutcomes.record(noted, 'complete', outcome)) === undefined) throw ended();
@@ -222,12 +221,12 @@ export class ResponseIntake extends needs({
       const { delivery } = await resultDelivery.call(webhook, intent, about, verdict.credentials);
       await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });
     }
-    throw refusedResponse();
+    throw refusedResponse(verdict.reasons.join('; '));
   }
 
   async #refuse(session: Session, code: SessionFailureCode, detail: string): Promise<never> {
     await this.ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
-    throw refusedResponse();
+    throw refusedResponse(`${code}: ${detail}`);
   }
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */

@@ -43,7 +43,7 @@ export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, ra
     if (wanted === undefined || wanted === null) return undefined;
     const read = RedirectUri.safeParse(wanted);
     if (read.success) return read.data;
-    this.ports.log.warn('the redirectUri in the webhook answer is not an address', { session });
+    this.ports.log.warn('the redirectUri in the webhook answer is not an address', { sessionId: session });
     return undefined;
   }
 }

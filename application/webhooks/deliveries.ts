@@ -66,7 +66,7 @@ export async function deliver(
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     log.warn(`${intent.webhook} webhook failed`, {
-      ...{ tenantId, session, delivery: intent.id },
+      ...{ tenantId, sessionId: session, delivery: intent.id },
       reason: error.reason,
     });
     return { delivery: { ...intent, result: 'failed', detail: error.message } };

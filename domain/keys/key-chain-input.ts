@@ -41,6 +41,8 @@ export const ONE_OF_USAGES: [(body: Usable) => boolean, { path: string[]; messag
   ({ usageType, usages }) => (usageType === undefined) !== (usages === undefined),
   { path: ['usageType'], message: 'give either usageType or usages' },
 ];
+/** The same in the API document. */
+const EITHER_USAGE = { allOf: [{ oneOf: [{ required: ['usageType'] }, { required: ['usages'] }] }] };
 const rotation = {
   rotationEnabled: z.boolean().optional().describe('Whether the key is rotated by interval'),
   rotationIntervalDays: Days.optional().describe('90 unless stated'),
@@ -85,7 +87,7 @@ export const KeyChainCreation = z
       ),
   })
   .refine(...ONE_OF_USAGES)
-  .meta({ id: 'KeyChainCreation' });
+  .meta({ id: 'KeyChainCreation', ...EITHER_USAGE });
 export type KeyChainCreation = z.infer<typeof KeyChainCreation>;
 
 /** A key that was made elsewhere. */
@@ -100,7 +102,7 @@ export const KeyChainImport = z
     rootKeyChainId: RootKeyChainId,
   })
   .refine(...ONE_OF_USAGES)
-  .meta({ id: 'KeyChainImport' });
+  .meta({ id: 'KeyChainImport', ...EITHER_USAGE });
 export type KeyChainImport = z.infer<typeof KeyChainImport>;
 
 export const KeyChainUpdate = z
@@ -160,7 +162,7 @@ export const KeyCreation = z
     path: ['algorithm'],
     message: 'a key that is imported says itself what it is for',
   })
-  .meta({ id: 'KeyCreation' });
+  .meta({ id: 'KeyCreation', allOf: [{ not: { required: ['key', 'algorithm'] } }] });
 export type KeyCreation = z.infer<typeof KeyCreation>;
 
 /** Another certificate for a key that exists. */
@@ -199,5 +201,5 @@ export const CertificateUpdate = z
     path: ['usages'],
     message: 'give either certUsageTypes or usages',
   })
-  .meta({ id: 'CertificateUpdate' });
+  .meta({ id: 'CertificateUpdate', allOf: [{ not: { required: ['certUsageTypes', 'usages'] } }] });
 export type CertificateUpdate = z.infer<typeof CertificateUpdate>;

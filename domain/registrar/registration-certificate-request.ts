@@ -60,12 +60,16 @@ export function isOneSource(request: {
 }
 
 export const ONE_SOURCE = 'give exactly one of jwt, id and body';
+/** The same in the API document. */
+export const EXCLUSIVE = {
+  allOf: [{ oneOf: [{ required: ['jwt'] }, { required: ['id'] }, { required: ['body'] }] }],
+};
 
 /** Where the registration certificate of a presentation configuration comes from. */
 export const RegistrationCertificateRequest = z
   .strictObject(registrationCertificateMembers)
   .refine(isOneSource, ONE_SOURCE)
-  .meta({ id: 'RegistrationCertificateRequest' });
+  .meta({ id: 'RegistrationCertificateRequest', ...EXCLUSIVE });
 export type RegistrationCertificateRequest = z.infer<typeof RegistrationCertificateRequest>;
 
 /** What a query asks for, in the members that a registrar takes down: formats, types and claims, nothing else. */

@@ -59,7 +59,8 @@ export const WebhookConfig = written({
     .string()
     .max(2048)
     .refine(isWebAddress, 'Give an http or https address without credentials.')
-    .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed'),
+    .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed')
+    .meta({ pattern: '^https?://[^\\s/?#@]+([/?#]\\S*)?$' }),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;

@@ -58,6 +58,34 @@ describe('the first start', () => {
     expect(existsSync(data)).to.equal(false);
   });
 
+  it('generates no secret in place of one that is misspelt', () => {
+    const secret = 'a master secret for the tests 0123456789';
+    for (const [name, meant] of [
+      ['MASTER_SECERT', 'MASTER_SECRET'],
+      ['MASTERSECRET', 'MASTER_SECRET'],
+      ['AUTH_CLIENT_SECRETS', 'AUTH_CLIENT_SECRET'],
+    ] as const) {
+      const start = () => prepareFirstStart({ DATA_FOLDER: data, [name]: secret });
+      expect(start, name).to.throw(SettingsError, `${name}: is no setting; did you mean ${meant}?`);
+      expect(start, name).to.not.throw(SettingsError, secret);
+    }
+    expect(existsSync(data)).to.equal(false);
+    const given = { DATA_FOLDER: data, MASTER_SECERT: secret, MASTER_SECRET: secret };
+    expect(prepareFirstStart(given).environment['MASTER_SECRET'], 'beside the right one').to.equal(secret);
+  });
+
+  it('speaks of no secret that opens nothing', () => {
+    prepareFirstStart({ DATA_FOLDER: data });
+    const oidc = {
+      OIDC: 'https://login.example',
+      OIDC_CLIENT_ID: 'vidimus',
+      OIDC_CLIENT_SECRET: 'a-secret',
+    };
+    const later = prepareFirstStart({ DATA_FOLDER: data, ...oidc });
+    expect([later.generated, later.kept]).to.deep.equal([undefined, undefined]);
+    expect(prepareFirstStart({ DATA_FOLDER: data }).kept).to.include({ clientId: 'root' });
+  });
+
   it('makes secrets that nobody else has', () => {
     const [one, other] = ['one', 'other'].map((name) =>
       readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment),

@@ -44,7 +44,9 @@ async function main(): Promise<void> {
   const began = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-demo-'));
   const backend = await startBackend('demo-backend-key');
-  const port = await freePort(createServer);
+  // A service that stays is where it is looked for.
+  const wanted = keep ? Number(process.env['PORT'] ?? '') : 0;
+  const port = wanted > 0 ? wanted : await freePort(createServer);
   const address = `http://localhost:${port}`;
   headline('Vidimus: a credential is issued, presented, verified and revoked');
   step('Starting the service on its embedded defaults (SQLite, local sealed keys, generated secrets)');

@@ -143,6 +143,34 @@ describe('the service itself', () => {
       );
     });
 
+    it('to another method of a fixed address is not that of a thing of this name', async () => {
+      const token = await service.rootToken();
+      for (const [method, path, allow] of [
+        ['GET', '/key-chain/import', 'POST'],
+        ['DELETE', '/key-chain/providers', 'GET'],
+        ['GET', '/session/revoke', 'POST'],
+      ] as const) {
+        const answer = await service.call(method, path, { token });
+        expect([answer.status, answer.headers.get('allow')], path).to.deep.equal([405, allow]);
+      }
+    });
+
+    it('to an address with a slash at its end is that it is unknown', async () => {
+      const token = await service.rootToken();
+      for (const path of [
+        '/tenant/',
+        '/session/',
+        '/client/',
+        '/health/',
+        '/oauth2/token/',
+        '/acme/nonce/',
+      ]) {
+        for (const method of ['GET', 'POST']) {
+          expect((await service.call(method, path, { token })).status, `${method} ${path}`).to.equal(404);
+        }
+      }
+    });
+
     it('to a method that an address does not know names those that it knows', async () => {
       const allow = async (method: string, path: string) => {
         const { status, headers } = await service.call(method, path);

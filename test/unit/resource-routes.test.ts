@@ -59,7 +59,7 @@ async function shownBy(kind: EditedKind, document: Members): Promise<readonly st
   return Promise.all(
     all.map(async (route, index) => {
       useCase.result = index === 0 ? [document] : document;
-      const given = { caller: {}, params: { id: 'one' }, body: {} };
+      const given = { caller: {}, params: { id: 'one' }, query: {}, body: {} };
       const reply = (await route.handle(given as never)) as unknown as { readonly json: unknown };
       const { warnings: _warnings, ...shown } = (
         index === 0 ? (reply.json as unknown[])[0] : reply.json

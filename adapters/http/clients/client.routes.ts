@@ -30,6 +30,7 @@ const client = resourceRoutes({
   params,
   view: ClientView,
   get: GetClient,
+  key: ({ clientId }) => clientId,
   toView: async (shown, { caller }) => toClientView(shown, await caller.configured.tenant()),
 });
 

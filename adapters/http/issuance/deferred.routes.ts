@@ -4,6 +4,8 @@ import {
   DeferredCompletion,
   DeferredFailure,
 } from '../../../application/issuance/decide-deferred.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
 import { family, reply, route } from '../route.ts';
 import { DeferredDecisionView, DeferredView, toDecisionView, toDeferredView } from './deferred.view.ts';
 
@@ -19,21 +21,29 @@ const decided = {
   responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
 } as const;
 
+const USE_CASES = { deferred: DecideDeferred, settings: ServiceSettings };
+
 /** What a backend does with credentials that it promised for later. */
-export const deferredRoutes = family({ deferred: DecideDeferred }, ({ deferred }) => [
+export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
   route({
     ...common,
     method: 'get',
     path: '/issuer/deferred',
     summary: 'List deferred transactions, the newest first',
-    query: z.object({ session: z.string().max(100).optional() }),
+    description: 'By the time of their beginning, of which the newest 500 are listed.',
+    query: ListQuery.extend({
+      session: z.string().max(100).optional().describe('Only those of this session'),
+    }),
     responses: { 200: z.array(DeferredView) },
     async handle({ caller, query }) {
-      const all = await deferred.list(caller, query.session);
-      return reply(
-        200,
-        all.map((transaction) => toDeferredView(caller.tenantId, transaction)),
-      );
+      return pageOf({
+        all: await deferred.list(caller, query.session),
+        query,
+        address: `${settings.publicUrl}/issuer/deferred`,
+        keyOf: ({ createdAt, id }) => `${createdAt.toISOString()} ${id}`,
+        order: 'desc',
+        toView: (transaction) => toDeferredView(caller.tenantId, transaction),
+      });
     },
   }),
   route({

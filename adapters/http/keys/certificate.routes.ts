@@ -6,12 +6,14 @@ import {
   RequestCertificate,
 } from '../../../application/keys/certificates.ts';
 import { DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import {
   CertificateCreation,
   CertificateSigningRequest,
   CertificateUpdate,
 } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
 import { family, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
 import { warningsFor, withWarnings } from '../warnings.ts';
@@ -27,12 +29,13 @@ const USE_CASES = {
   updateKeyChain: UpdateKeyChain,
   deleteKeyChain: DeleteKeyChain,
   requestCertificate: RequestCertificate,
+  settings: ServiceSettings,
 };
 type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
 
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
 export const certificateRoutes = family(USE_CASES, (useCases) => {
-  const { findCertificates, updateKeyChain, deleteKeyChain } = useCases;
+  const { findCertificates, updateKeyChain, deleteKeyChain, settings } = useCases;
   const find = async ({ caller, params: { certId } }: Asked) => {
     const { found, all } = await findCertificates.execute(caller, { certId });
     const [chain] = found;
@@ -50,14 +53,19 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       method: 'get',
       path: '/certs',
       summary: 'List the certificates of the tenant',
-      query: z.object({ keyId: z.string().max(128).optional().describe('Only certificates of this key') }),
+      query: ListQuery.extend({
+        keyId: z.string().max(128).optional().describe('Only certificates of this key'),
+      }),
       responses: { 200: z.array(CertificateView) },
       async handle({ caller, query }) {
         const { found, all } = await findCertificates.execute(caller, { keyId: query.keyId });
-        return reply(
-          200,
-          found.map((chain) => toCertificateView(chain, all)),
-        );
+        return pageOf({
+          all: found,
+          query,
+          address: `${settings.publicUrl}/certs`,
+          keyOf: ({ id }) => id,
+          toView: (chain) => toCertificateView(chain, all),
+        });
       },
     }),
     route({

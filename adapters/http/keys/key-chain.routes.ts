@@ -10,6 +10,7 @@ import {
   RotateKeyChain,
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import {
   CertificateSigningRequest,
@@ -18,6 +19,7 @@ import {
   KeyChainRotation,
   KeyChainUpdate,
 } from '../../../domain/keys/key-chain-input.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import { warningsFor, withWarnings } from '../warnings.ts';
@@ -67,18 +69,28 @@ const writtenChain = (made: KeyChain, caller: TenantCaller) => ({
 export const keyChainRoutes = families(
   chain.list({ summary: 'List the key chains of the tenant', by: ListKeyChains }),
   // Before the route with an id, which would take it for one.
-  family({ listKeyProviders: ListKeyProviders }, ({ listKeyProviders }) => [
-    route({
-      ...common,
-      method: 'get',
-      path: '/key-chain/providers',
-      summary: 'List where keys can be made',
-      responses: { 200: z.array(KeyProviderView) },
-      async handle({ caller }) {
-        return reply(200, (await listKeyProviders.execute(caller)).map(toKeyProviderView));
-      },
-    }),
-  ]),
+  family(
+    { listKeyProviders: ListKeyProviders, settings: ServiceSettings },
+    ({ listKeyProviders, settings }) => [
+      route({
+        ...common,
+        method: 'get',
+        path: '/key-chain/providers',
+        summary: 'List where keys can be made',
+        query: ListQuery,
+        responses: { 200: z.array(KeyProviderView) },
+        async handle({ caller, query }) {
+          return pageOf({
+            all: await listKeyProviders.execute(caller),
+            query,
+            address: `${settings.publicUrl}/key-chain/providers`,
+            keyOf: ({ name }) => name,
+            toView: toKeyProviderView,
+          });
+        },
+      }),
+    ],
+  ),
   chain.get({ summary: 'Read a key chain' }),
   chain.create({
     summary: 'Create a key chain',

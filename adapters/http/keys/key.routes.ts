@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { DeleteKey, FindCertificates } from '../../../application/keys/certificates.ts';
 import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
 import { family, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
 import { warningsFor, withWarnings } from '../warnings.ts';
@@ -14,21 +16,30 @@ const params = z.object({ id: z.string().max(128).describe('Key id') });
 
 /** The keys of key chains, in the vocabulary of certificates: a key has one certificate or several. */
 export const keyRoutes = family(
-  { findCertificates: FindCertificates, createKeyChain: CreateKeyChain, deleteKey: DeleteKey },
-  ({ findCertificates, createKeyChain, deleteKey }) => [
+  {
+    findCertificates: FindCertificates,
+    createKeyChain: CreateKeyChain,
+    deleteKey: DeleteKey,
+    settings: ServiceSettings,
+  },
+  ({ findCertificates, createKeyChain, deleteKey, settings }) => [
     route({
       ...common,
       method: 'get',
       path: '/key',
       summary: 'List the keys of the tenant',
+      query: ListQuery,
       responses: { 200: z.array(KeyView) },
-      async handle({ caller }) {
+      async handle({ caller, query }) {
         const { all } = await findCertificates.execute(caller);
         const named = all.filter((chain) => keyIdOf(chain, all) === chain.id);
-        return reply(
-          200,
-          named.map((chain) => toKeyView(chain, all)),
-        );
+        return pageOf({
+          all: named,
+          query,
+          address: `${settings.publicUrl}/key`,
+          keyOf: ({ id }) => id,
+          toView: (chain) => toKeyView(chain, all),
+        });
       },
     }),
     route({

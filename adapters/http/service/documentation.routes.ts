@@ -1,6 +1,8 @@
+import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { takesGzip } from '../negotiation.ts';
 import { type Reply, type Route, route } from '../route.ts';
 import { DOCUMENTATION_FILES, documentationPage, readDocumentationFile } from './documentation-page.ts';
 
@@ -21,22 +23,36 @@ export function documentationRoutes(
 ): readonly Route[] {
   const base = new URL(publicUrl).pathname.replace(/\/$/, '');
   let text: Buffer | undefined;
+  let compressed: Buffer | undefined;
   return [
     route({
       ...common,
       path: '/openapi.json',
       summary: 'This description (OpenAPI 3.1)',
       responses: { 200: z.record(z.string(), z.unknown()) },
-      async handle() {
+      async handle({ request }) {
         text ??= Buffer.from(JSON.stringify(await document()));
-        return { status: 200, text, contentType: 'application/json', headers: CACHED };
+        // Compressed once, when somebody first takes it so.
+        const isSmall = takesGzip(request.headers['accept-encoding']);
+        if (isSmall) compressed ??= gzipSync(text);
+        const headers = {
+          ...CACHED,
+          Vary: 'Accept-Encoding',
+          ...(isSmall && { 'Content-Encoding': 'gzip' }),
+        };
+        return {
+          status: 200,
+          text: (isSmall ? compressed : undefined) ?? text,
+          contentType: 'application/json',
+          headers,
+        };
       },
     }),
     route({
       ...common,
       path: '/docs',
       summary: 'This description as a page',
-      responses: { 200: 'An HTML page' },
+      responses: { 200: { description: 'An HTML page', contentType: 'text/html' } },
       handle: () => ({
         status: 200,
         text: documentationPage(base),

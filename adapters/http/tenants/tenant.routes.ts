@@ -29,6 +29,7 @@ const tenant = resourceRoutes({
   get: GetTenant,
   toView: toTenantView,
   stored: (found) => found.tenant,
+  key: (found) => found.tenant.id,
 });
 
 /** Tenants, for accounts that manage the service. */

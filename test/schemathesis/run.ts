@@ -1,0 +1,57 @@
+import 'reflect-metadata';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { populate } from '../support/populated.ts';
+import { startTestService } from '../support/test-service.ts';
+
+/**
+ * `node test/schemathesis/run.ts [-- options of schemathesis]`: a service with one tenant that has some of everything, and
+ * generated requests by its API document. `SCHEMATHESIS` names the program. The calls of accounts that manage tenants and
+ * those of the tenant's administrator are two runs, since nobody may do both.
+ */
+const program = process.env['SCHEMATHESIS'] ?? 'schemathesis';
+const options = process.argv.slice(2).filter((option) => option !== '--');
+
+/** Calls of the many are wanted here. */
+const UNLIMITED = Object.fromEntries(
+  ['TOKEN', 'OFFER', 'NONCE', 'LOGIN'].map((group) => [`RATE_LIMIT_${group}`, '1000000']),
+);
+
+const OF_TENANTS = ['--include-path-regex', '^/tenant'];
+const OF_THE_TENANT = [
+  '--exclude-path-regex',
+  // The stream lasts as long as its session; the page is no part of the interface.
+  '^/(tenant|docs|session/[^/]+/events)',
+];
+
+async function run(token: string, address: string, more: readonly string[]): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-schemathesis-'));
+  const file = join(folder, 'schemathesis.toml');
+  writeFileSync(file, `[headers]\nAuthorization = "Bearer ${token}"\n`, { mode: 0o600 });
+  const child = spawn(
+    program,
+    ['--config-file', file, 'run', `${address}/openapi.json`, ...more, ...options],
+    {
+      stdio: 'inherit',
+      cwd: folder,
+    },
+  );
+  return new Promise((resolve) => {
+    child.once('error', () => {
+      console.error(`${program} does not start; see test/README.md`);
+      resolve(2);
+    });
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+const service = await startTestService(UNLIMITED);
+const world = await populate(service, 'acme');
+const codes = [
+  await run(world.token, service.address, OF_THE_TENANT),
+  await run(await service.rootToken(), service.address, OF_TENANTS),
+];
+await service.close();
+process.exit(Math.max(...codes));

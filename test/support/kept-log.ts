@@ -1,0 +1,49 @@
+import fs from 'node:fs';
+import sinon from 'sinon';
+import type { PinoLog } from '../../adapters/system/pino-log.ts';
+import { Log } from '../../application/ports/log.ts';
+import type { TestService } from './test-service.ts';
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string; readonly level: string };
+
+/** What services of this process write to standard output by their log, line by line. */
+export class KeptLog {
+  readonly #texts: string[] = [];
+  readonly #restore: () => void;
+
+  constructor() {
+    const keep =
+      (real: (...given: never[]) => unknown, done: (given: unknown[], length: number) => unknown) =>
+      (...given: unknown[]) => {
+        const [fd, text] = given;
+        if (fd !== 1) return real(...(given as never[]));
+        this.#texts.push(String(text));
+        return done(given, Buffer.byteLength(String(text)));
+      };
+    const { write, writeSync } = fs;
+    const stubs = [
+      sinon.stub(fs, 'write').callsFake(
+        keep(write as never, (given, length) => {
+          const callback = given.at(-1) as (error: null, written: number) => void;
+          setImmediate(() => callback(null, length));
+        }) as never,
+      ),
+      sinon.stub(fs, 'writeSync').callsFake(keep(writeSync as never, (_given, length) => length) as never),
+    ];
+    this.#restore = () => {
+      for (const stub of stubs) stub.restore();
+    };
+  }
+
+  /** Everything so far; also what waits to be written. */
+  lines(service: TestService): readonly LogLine[] {
+    const log = service.service.container.get(Log) as PinoLog;
+    log.flush();
+    const text = this.#texts.join('');
+    return text.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as LogLine] : []));
+  }
+
+  close(): void {
+    this.#restore();
+  }
+}
