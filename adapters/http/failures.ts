@@ -1,6 +1,6 @@
 import { defined } from '../../domain/shared/defined.ts';
 import type { Failure, FailureCode, FieldError } from '../../domain/shared/failure.ts';
-import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
+import { PUBLISHED_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { errorPage, PAGE_HEADERS, PAGE_TYPE } from './pages/page.ts';
 import type { Surface } from './route.ts';
 
@@ -142,7 +142,7 @@ function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): nu
   return rendering.status;
 }
 
-const ALGORITHMS = SIGNING_ALGORITHMS.join(' ');
+const ALGORITHMS = PUBLISHED_ALGORITHMS.join(' ');
 const CHALLENGED: readonly FailureCode[] = [
   'invalid_token',
   'invalid_dpop_proof',

@@ -40,8 +40,8 @@ type Gathered = {
   /** Proven keys by RFC 7638 thumbprint. */
   readonly keys: Map<string, PublicJwk>;
   readonly nonces: Set<string>;
-  /** Thumbprints of the keys that were proven with an attestation, by its text. */
-  readonly attested: Map<string, string[]>;
+  /** The attestations that have to be judged. */
+  readonly attested: Set<string>;
 };
 
 /** Checks the proofs of a credential request (OpenID4VCI 1.0 appendix F). */
@@ -86,7 +86,7 @@ export class HolderKeys extends needs({
   }
 
   #gather({ configured, clientId, now, attestations, opened }: Question, texts: readonly string[]): Gathered {
-    const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Map() };
+    const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Set() };
     for (const text of texts) {
       const proof = openJwtProof(text, opened);
       // OpenID4VCI 1.0 appendix F.4
@@ -98,11 +98,12 @@ export class HolderKeys extends needs({
       const name = thumbprint(proof.key);
       if (gathered.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
       gathered.keys.set(name, proof.key);
+      // OpenID4VCI 1.0 appendix D.1: whoever is believed, the key that signed is one of the attested
+      if (proof.keyAttestation !== undefined && !opened.open(proof.keyAttestation).keys.has(name))
+        throw new Failure('invalid_proof', 'the key of the proof is none of attested_keys');
       if (attestations === 'ignored') continue;
-      if (proof.keyAttestation !== undefined) {
-        const names = gathered.attested.get(proof.keyAttestation) ?? [];
-        gathered.attested.set(proof.keyAttestation, [...names, name]);
-      } else if (attestations === 'required') {
+      if (proof.keyAttestation !== undefined) gathered.attested.add(proof.keyAttestation);
+      else if (attestations === 'required') {
         // OpenID4VCI 1.0 appendix F.1
         throw new Failure('invalid_proof', 'this credential needs a key_attestation in each proof');
       }
@@ -113,13 +114,7 @@ export class HolderKeys extends needs({
   /** OpenID4VCI 1.0 appendix F.1: one credential for each attested key, also for those that signed nothing. */
   async #withAttestations(question: Question, { keys, nonces, attested }: Gathered): Promise<ProvenKeys> {
     const judged: JudgedAttestation[] = [];
-    for (const [text, names] of attested) {
-      const attestation = await this.#judge(question, text, true);
-      if (!names.every((name) => attestation.keys.has(name))) {
-        throw new Failure('invalid_proof', 'the key of the proof is none of attested_keys');
-      }
-      judged.push(attestation);
-    }
+    for (const text of attested) judged.push(await this.#judge(question, text, true));
     const all = new Map(keys);
     for (const [name, key] of judged.flatMap((attestation) => [...attestation.keys])) {
       if (all.size < question.limit) all.set(name, key);

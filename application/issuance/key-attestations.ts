@@ -32,6 +32,9 @@ export class KeyAttestations extends needs({
     expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
   ): Promise<JudgedAttestation> {
     const { signatures, walletProviderTrust } = this.ports;
+    // HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`
+    if (chain === undefined)
+      throw new Failure('invalid_proof', 'the key attestation has no x5c of certificates');
     const provider = await walletProviderTrust.check(configured, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)

@@ -7,6 +7,7 @@ import {
 } from '../../domain/oauth/token-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
+import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import type { OAuthRequest } from './oauth-callers.ts';
 import { RedeemCode } from './redeem-code.ts';
@@ -20,6 +21,7 @@ export class AnswerTokenRequest extends needs({
   redeemCode: RedeemCode,
   refreshAccess: RefreshAccess,
   tenantConfigurations: TenantConfigurations,
+  settings: ServiceSettings,
 }) {
   /** @throws Failure `invalid_request`, `unsupported_grant_type`, and what the grants throw. */
   async execute(
@@ -46,7 +48,7 @@ export class AnswerTokenRequest extends needs({
     { form }: OAuthRequest,
   ): Promise<TokenRequest> {
     try {
-      return readTokenRequest(form, server);
+      return readTokenRequest(form, server, issuerIdentifier(this.ports.settings, tenantId));
     } catch (error) {
       await this.ports.tenantConfigurations.serving(tenantId);
       throw error;

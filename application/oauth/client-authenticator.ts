@@ -19,6 +19,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { callerRulesOf } from './caller-rules.ts';
 import { acceptsChallenge, attestationChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
@@ -123,6 +124,7 @@ export class ClientAuthenticator extends needs({
       audience,
       now,
       clientId: call.clientId,
+      issuerRequired: (await callerRulesOf(configured)).attestationIssuer,
       ...(typeof attestationMaxAgeSeconds === 'number' && { maxAgeSeconds: attestationMaxAgeSeconds }),
     });
     // A registration binds the name to keys of its own, whatever a wallet provider says of it.

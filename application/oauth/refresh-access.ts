@@ -1,6 +1,6 @@
 import { scopeOf } from '../../domain/issuance/metadata.ts';
 import type { AuthorizationServer, Grant, Redeemer } from '../../domain/oauth/grant.ts';
-import { readRefreshToken, refreshStep } from '../../domain/oauth/refresh-token.ts';
+import { isStolen, readRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { narrow, type RefreshRequest } from '../../domain/oauth/token-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -44,49 +44,19 @@ export class RefreshAccess extends needs({
       assertSameHolder(holder, caller);
       const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
       const configurationIds = await withinScope(configured, narrow(granted, refresh.wanted), refresh.scope);
-      const respond = (generation: number) =>
-        tokenIssuer.respond(configured, { ...grant, generation }, caller, configurationIds, now);
-      return this.#use(known, grant, token.generation, caller, respond);
-    });
-  }
-
-  /**
-   * @param respond makes the answer for the generation that the grant comes to: before the token is spent, so that a key
-   *   provider that does not answer costs the wallet nothing.
-   */
-  async #use(
-    known: Known,
-    grant: Grant,
-    generation: number,
-    caller: OAuthCaller,
-    respond: (generation: number) => Promise<TokenAnswer>,
-  ): Promise<TokenAnswer> {
-    const uses = replayedBy(caller);
-    const stolen = () => refused('the refresh token was used before');
-    const step = refreshStep(generation, grant.generation);
-    if (step === 'stolen') {
-      await this.#revoke(known, grant);
-      throw stolen();
-    }
-    if (step === 'advance') {
-      const change = { grant: { id: grant.id, act: 'refresh', generation }, uses: caller.used } as const;
-      const overtaken = stolen();
-      const answer = await respond(generation + 1);
-      try {
-        await known.claim(change, { grant: () => overtaken, uses });
-        return answer;
-      } catch (error) {
-        if (error !== overtaken) throw error;
+      if (isStolen(token.generation, grant.generation)) {
+        await this.#revoke(known, grant);
+        throw refused('the refresh token was used before');
       }
-      // Somebody else used it a moment ago: the wallet itself, twice, or it was revoked.
-      const current = (await known.reads.grant(grant.id))?.grant;
-      if (current?.revokedAt !== null || current.generation !== generation + 1) throw stolen();
-      return this.#use(known, current, generation, caller, respond);
-    }
-    // The wallet did not get the answer; it gets the same token again.
-    const answer = await respond(grant.generation);
-    if (caller.used.length > 0) await known.claim({ uses: caller.used }, { uses });
-    return answer;
+      // FAPI 2.0 section 5.3.2.1: what is bound to a client or a key is not replaced; a copy is of no use to anybody else
+      const answer = await tokenIssuer.respond(configured, grant, caller, configurationIds, now);
+      const change = { unrevoked: grant.id, uses: caller.used };
+      await known.claim(change, {
+        unrevoked: () => refused('the refresh token was revoked'),
+        uses: replayedBy(caller),
+      });
+      return answer;
+    });
   }
 
   /** From now on no token of the grant counts. A pre-authorized code was its offer's only one. */

@@ -122,7 +122,6 @@ export class TokenIssuer extends needs({
     return Math.min(longest, own ?? BOUND_LIFETIME_SECONDS);
   }
 
-  /** A refresh token has to be bound to something (RFC 9449 section 5): to the client or to its DPoP key. */
   async #refreshToken(
     configured: TenantConfiguration,
     { id, generation, holder }: Grant,
@@ -147,6 +146,7 @@ async function scopeWithin(
   return kept.length === 0 ? undefined : kept.join(' ');
 }
 
+/** Whether a refresh token is bound to something (RFC 9449 section 5): to the client or to its DPoP key. */
 function isBound(holder: GrantHolder | null): boolean {
   return holder?.authenticated === true || holder?.keyThumbprint !== undefined;
 }

@@ -1,6 +1,6 @@
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { PUBLISHED_ALGORITHMS } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
 import type { EffectiveIssuance } from './issuance-configuration.ts';
@@ -78,10 +78,10 @@ function serverMetadata(
       ...(walletAttestationRequired ? [] : ['none']),
     ],
     // RFC 8414 section 2: needed with private_key_jwt
-    token_endpoint_auth_signing_alg_values_supported: hasClients ? SIGNING_ALGORITHMS : undefined,
-    client_attestation_signing_alg_values_supported: attests ? SIGNING_ALGORITHMS : undefined,
-    client_attestation_pop_signing_alg_values_supported: attests ? SIGNING_ALGORITHMS : undefined,
-    dpop_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    token_endpoint_auth_signing_alg_values_supported: hasClients ? PUBLISHED_ALGORITHMS : undefined,
+    client_attestation_signing_alg_values_supported: attests ? PUBLISHED_ALGORITHMS : undefined,
+    client_attestation_pop_signing_alg_values_supported: attests ? PUBLISHED_ALGORITHMS : undefined,
+    dpop_signing_alg_values_supported: PUBLISHED_ALGORITHMS,
     scopes_supported: [...new Set(configurations.map(scopeOf))],
     authorization_details_types_supported: ['openid_credential'],
   };

@@ -26,8 +26,8 @@ type Named = { readonly key: PublicJwk; readonly kid: Json | undefined };
 export type OpenedKeyAttestation = {
   readonly jws: CompactJws;
   readonly algorithm: SigningAlgorithm;
-  /** `x5c`: DER in standard base64, leaf first. */
-  readonly chain: readonly string[];
+  /** `x5c`: DER in standard base64, leaf first; undefined where the key of its issuer stands elsewhere. */
+  readonly chain: readonly string[] | undefined;
   /** By RFC 7638 thumbprint, in the order of the attestation. */
   readonly keys: ReadonlyMap<string, Named>;
 };
@@ -69,13 +69,10 @@ export function openKeyAttestation(text: string, maxKeys = MAX_KEYS): OpenedKeyA
   const verdict = readAlgorithm(jws.header, SIGNING_ALGORITHMS);
   // OpenID4VCI 1.0 appendix F.1: from the published list, as the alg of a proof
   if (verdict.fault !== undefined) throw refused('the alg of the key attestation is not supported');
-  // HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`
-  const chain = readX5c(jws.header);
-  if (chain === undefined) throw refused('the key attestation has no x5c of certificates');
   return {
     jws,
     algorithm: verdict.algorithm,
-    chain,
+    chain: readX5c(jws.header),
     keys: attestedKeys(jws.payload['attested_keys'], maxKeys),
   };
 }

@@ -1,7 +1,7 @@
 import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
+import { PUBLISHED_ALGORITHMS, type PublicJwk, type SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
@@ -127,7 +127,7 @@ function configurationMetadata(
 
 function proofTypes(configuration: CredentialConfiguration): JsonObject {
   const proof = compact({
-    proof_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    proof_signing_alg_values_supported: PUBLISHED_ALGORITHMS,
     // OpenID4VCI 1.0 section 12.2.4: an empty object asks for any attestation
     key_attestations_required: configuration.keyAttestationsRequired,
   });

@@ -16,11 +16,11 @@ export type AuthorizationRequest = {
   /** Absent only in an interactive authorization without a web step. */
   readonly codeChallenge?: string;
   readonly issuerState?: string;
-  /** What the wallet asked for, in the order of the configurations. */
+  /** What the wallet asked for, by details and by scope. */
   readonly credentialConfigurationIds: readonly string[];
   /** Asked by `authorization_details`: the token response must then name identifiers. */
   readonly byDetails: boolean;
-  /** The scope values that named something; absent when only details were sent. */
+  /** The scope values that named something; absent when there were none. */
   readonly scope?: string;
 };
 
@@ -102,8 +102,8 @@ function readWanted(
     throw new Failure('invalid_scope', 'name a credential by scope or authorization_details');
   }
   const scope = [...new Set(named.map((configuration) => configuration.scope))].join(' ');
-  // OpenID4VCI 1.0 section 5.1.2: where both name one type, the details win
-  const ids = [...new Set(detailed.length > 0 ? detailed : named.map(({ id }) => id))];
+  // OpenID4VCI 1.0 section 5.1.2: each says for itself what is wanted, and where both name one the details say how
+  const ids = [...new Set([...detailed, ...named.map(({ id }) => id)])];
   if (ids.length > MAX_CONFIGURATIONS) {
     throw new Failure('invalid_scope', `at most ${MAX_CONFIGURATIONS} credentials in one request`);
   }
@@ -114,20 +114,15 @@ function readWanted(
   };
 }
 
-/** RFC 9396 section 5, OpenID4VCI 1.0 section 5.1.1. Members that we do not know are no error. */
+/** RFC 9396 section 5, OpenID4VCI 1.0 section 5.1.1. */
 function readNamed(
   text: string | undefined,
   issuer: string,
   configurations: readonly RequestableConfiguration[],
 ): readonly string[] {
-  const details = readDetails(text, MAX_DETAILS) ?? [];
-  return details.map(({ credential_configuration_id: id, locations }) => {
-    if (!configurations.some((configuration) => configuration.id === id)) {
-      throw refusedDetails('the issuer has no such credential configuration');
-    }
-    if (locations !== undefined && !(Array.isArray(locations) && locations.includes(issuer))) {
-      throw refusedDetails('locations names another issuer');
-    }
-    return String(id);
+  const details = readDetails(text, issuer, MAX_DETAILS) ?? [];
+  return details.map(({ credential_configuration_id: id }) => {
+    if (configurations.some((configuration) => configuration.id === id)) return String(id);
+    throw refusedDetails('the issuer has no such credential configuration');
   });
 }

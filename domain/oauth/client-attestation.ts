@@ -17,6 +17,9 @@ const POP_PAST_SECONDS = 300;
 const MAX_JTI_LENGTH = 256;
 const MAX_CLIENT_ID_LENGTH = 500;
 
+/** Members of `cnf` that bring a key, or lead to one (RFC 7800 section 3). */
+const OTHER_KEYS = ['jwe', 'jku'] as const;
+
 const refused = (message: string) => new Failure('invalid_client_attestation', message);
 
 /** Both tokens taken apart; nothing they say is to be believed before their signatures are checked. */
@@ -76,10 +79,10 @@ function openToken(text: string, type: string, what: string): CompactJws {
  */
 export function instanceKeyOf({ attestation, pop }: OpenedAttestation): PublicJwk {
   const { cnf } = attestation.payload;
-  // RFC 7800 section 3.1: a second method could name another key
-  const isOnly = isJsonObject(cnf) && Object.keys(cnf).length === 1;
+  // RFC 7800 section 3.1: these could name another key; what is not understood is ignored (draft 07 section 5.1)
+  const isOnly = isJsonObject(cnf) && !OTHER_KEYS.some((name) => Object.hasOwn(cnf, name));
   const key = isOnly ? readPublicJwk(cnf['jwk']) : undefined;
-  if (key === undefined) throw refused('the attestation needs a cnf with a usable jwk and nothing else');
+  if (key === undefined) throw refused('the attestation needs a cnf with a usable jwk and no other key');
   if (!fitsKey(pop.header, key)) throw refused('the alg of the proof of possession does not fit its key');
   return key;
 }
@@ -99,12 +102,21 @@ export function acceptAttestation(
     readonly clientId: string | undefined;
     /** Seconds; an older attestation must be renewed although it has not expired. */
     readonly maxAgeSeconds?: number;
+    /** Whether both tokens have to say who made them, as draft 07 has it, which HAIP 1.0 pins. */
+    readonly issuerRequired?: boolean;
   },
 ): AcceptedAttestation {
   const now = expected.now.getTime() / 1000;
-  const { sub, exp, iat } = attestation.payload;
+  const { sub, exp, iat, iss } = attestation.payload;
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_CLIENT_ID_LENGTH) {
     throw refused('sub of the attestation is missing or too long');
+  }
+  // Draft 07 section 5.1
+  if (expected.issuerRequired === true && (typeof iss !== 'string' || iss === '')) {
+    throw refused('iss of the attestation is missing');
+  }
+  if (expected.issuerRequired === true && pop.payload['iss'] === undefined) {
+    throw refused('iss of the proof of possession is missing');
   }
   // Draft 10 section 4
   if (typeof exp !== 'number' || exp <= now) throw refused('the attestation has expired');

@@ -70,8 +70,10 @@ export function acceptDpopProof(
   if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + FUTURE_SECONDS) {
     throw refused('iat is missing or outside the accepted window; check the clock');
   }
-  if (typeof exp === 'number' && exp <= now) throw refused('the proof has expired');
-  if (typeof nbf === 'number' && nbf > now + FUTURE_SECONDS) throw refused('the proof is not valid yet');
+  // RFC 7519 sections 4.1.4 and 4.1.5: proofs need neither, and what stands there counts
+  if (exp !== undefined && !(typeof exp === 'number' && exp > now)) throw refused('the proof has expired');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + FUTURE_SECONDS))
+    throw refused('the proof is not valid yet');
   if (expected.accessToken !== undefined) {
     // RFC 9449 section 4.3 check 12
     const hash = createHash('sha256').update(expected.accessToken).digest('base64url');

@@ -70,7 +70,7 @@ export type Grant = {
   readonly authorization: GrantedAuthorization | null;
   /** Who redeemed it; null before. */
   readonly holder: Redeemer | null;
-  /** How many refresh tokens have been used. */
+  /** How many refresh tokens were replaced. */
   readonly generation: number;
   /** From then on none of its tokens counts. */
   readonly revokedAt: Date | null;
@@ -92,7 +92,7 @@ export type GrantChange = { readonly id: string } & (
     }
   /** A transaction code was wrong. */
   | { readonly act: 'attempt'; readonly attemptsBelow: number }
-  /** A refresh token of this generation is used. */
+  /** A refresh token of this generation is replaced, as earlier releases do. */
   | { readonly act: 'refresh'; readonly generation: number }
   /** From then on no token of the grant counts. */
   | { readonly act: 'revoke' }
@@ -186,7 +186,7 @@ export function isAnsweredAgain(
     return false;
   const { holder, consumedAt, generation, revokedAt } = grant;
   if (revokedAt !== null || grant.txCodeHash !== txCodeHash) return false;
-  // A refresh token that was used was received.
+  // A refresh token that was replaced was received.
   if (generation > 0 || consumedAt.getTime() + ANSWERED_AGAIN_SECONDS * 1000 <= now.getTime()) return false;
   const isSame = (['clientId', 'instance', 'keyThumbprint'] as const).every(
     (name) => holder[name] === caller[name],

@@ -2,9 +2,9 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { decodeBase64url } from '../shared/base64url.ts';
 
 /**
- * A refresh token names its grant and how many of them were used before it, under a MAC; nothing of it is stored but
- * that count. The one before the newest stays good until the newest is used, for a wallet that never got the answer
- * (FAPI 2.0 section 5.3.2.1); one that is older still tells of a theft.
+ * A refresh token names its grant and a generation, under a MAC; nothing of it is stored but that number. It is bound to the
+ * wallet and stays the same (FAPI 2.0 section 5.3.2.1). Earlier releases replaced it with each use: of such a grant the newest
+ * is good and the one before it, for a wallet that never got the answer; one that is older still tells of a theft.
  *
  * Form: `<grant id>.<generation>.<HMAC-SHA-256>`, base64url.
  */
@@ -35,10 +35,12 @@ export function readRefreshToken(
   return isOurs ? token : undefined;
 }
 
-/** What a refresh token of this generation does to a grant that has come to `current`. */
-export function refreshStep(generation: number, current: number): 'advance' | 'repeat' | 'stolen' {
-  if (generation === current) return 'advance';
-  return generation === current - 1 ? 'repeat' : 'stolen';
+/**
+ * Whether a refresh token was replaced by one that was used itself: somebody has a copy.
+ * @param current generation that the grant has come to.
+ */
+export function isStolen(generation: number, current: number): boolean {
+  return generation < current - 1 || generation > current;
 }
 
 function mac(key: KeyObject, tenantId: string, { grantId, generation }: RefreshToken): Buffer {

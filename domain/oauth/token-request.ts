@@ -1,5 +1,6 @@
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject, MAX_STRANGER_MEMBERS, parseJson } from '../shared/json.ts';
+import { claimsPathsFault } from './claims-paths.ts';
 import type { AuthorizationServer } from './grant.ts';
 
 export const PRE_AUTHORIZED_CODE_GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
@@ -34,11 +35,13 @@ export type TokenRequest = PreAuthorizedCodeRequest | AuthorizationCodeRequest |
 
 /**
  * Reads a token request (OpenID4VCI 1.0 section 6.1). Unknown parameters are ignored.
+ * @param issuer the Credential Issuer Identifier.
  * @throws Failure `invalid_request`, `unsupported_grant_type`, `invalid_authorization_details`.
  */
 export function readTokenRequest(
   form: Readonly<Record<string, string>>,
   server: AuthorizationServer,
+  issuer: string,
 ): TokenRequest {
   const grantType = form['grant_type'];
   if (grantType === undefined) throw new Failure('invalid_request', 'grant_type is missing');
@@ -46,7 +49,7 @@ export function readTokenRequest(
   if (grantType !== PRE_AUTHORIZED_CODE_GRANT && form['tx_code'] !== undefined) {
     throw new Failure('invalid_request', 'tx_code does not belong to this grant');
   }
-  const wanted = readWanted(form['authorization_details']);
+  const wanted = readWanted(form['authorization_details'], issuer);
   switch (grantType) {
     case AUTHORIZATION_CODE_GRANT:
       return {
@@ -74,8 +77,8 @@ function required(form: Readonly<Record<string, string>>, name: string): string 
 }
 
 /** Configuration ids that `authorization_details` name. */
-function readWanted(text: string | undefined): readonly string[] | undefined {
-  return readDetails(text)?.map(({ credential_configuration_id: id }) => {
+function readWanted(text: string | undefined, issuer: string): readonly string[] | undefined {
+  return readDetails(text, issuer)?.map(({ credential_configuration_id: id }) => {
     if (typeof id !== 'string') throw refusedDetails('credential_configuration_id is missing');
     return id;
   });
@@ -83,16 +86,31 @@ function readWanted(text: string | undefined): readonly string[] | undefined {
 
 export const refusedDetails = (message: string) => new Failure('invalid_authorization_details', message);
 
-/** The entries of `authorization_details` (RFC 9396 section 2, OpenID4VCI 1.0 section 5.1.1). */
-export function readDetails(text: string | undefined, most = Infinity): readonly JsonObject[] | undefined {
+/**
+ * The entries of `authorization_details` (RFC 9396 section 2, OpenID4VCI 1.0 section 5.1.1), of an authorization request and
+ * of a token request alike. Members that we do not know are no error.
+ * @param issuer the Credential Issuer Identifier.
+ */
+export function readDetails(
+  text: string | undefined,
+  issuer: string,
+  most = Infinity,
+): readonly JsonObject[] | undefined {
   if (text === undefined) return undefined;
   const details = parseJson(text, undefined, MAX_STRANGER_MEMBERS);
   if (!Array.isArray(details) || details.length === 0 || details.length > most) {
     throw refusedDetails('authorization_details must be an array of objects');
   }
   return details.map((entry: Json) => {
-    if (isJsonObject(entry) && entry['type'] === 'openid_credential') return entry;
-    throw refusedDetails('only the type openid_credential is known');
+    if (!isJsonObject(entry) || entry['type'] !== 'openid_credential')
+      throw refusedDetails('only the type openid_credential is known');
+    const { locations, claims } = entry;
+    // OpenID4VCI 1.0 section 5.1.1
+    if (locations !== undefined && !(Array.isArray(locations) && locations.includes(issuer)))
+      throw refusedDetails('locations names another issuer');
+    const fault = claims === undefined ? undefined : claimsPathsFault(claims);
+    if (fault !== undefined) throw refusedDetails(`claims ${fault}`);
+    return entry;
   });
 }
 

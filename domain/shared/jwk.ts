@@ -3,6 +3,8 @@ import { decodeBase64url } from './base64url.ts';
 
 /** The signature algorithms of the service (RFC 7518 section 3.1, RFC 8037 section 3.1). */
 export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'] as const;
+/** As they are published: Ed25519 has two names (RFC 9864 section 2.2), and wallets know one of them or the other. */
+export const PUBLISHED_ALGORITHMS = [...SIGNING_ALGORITHMS, 'Ed25519'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 
 /** A public key (RFC 7517, RFC 8037). Private members never stand in this type. */

@@ -66,11 +66,11 @@ function forms(input: Buffer): void {
     promise(new URLSearchParams(text(input)).getAll(name).join() === value, 'a parameter is what was sent');
   }
   attempt(() => readAuthorizationRequest(form, { issuer: AUDIENCE, configurations }));
-  attempt(() => readTokenRequest(form, 'chained' as never));
+  attempt(() => readTokenRequest(form, 'chained' as never, 'https://issuer.example/acme'));
   attempt(() => readInteractionTypes(form['interaction_types_supported']));
   attempt(() => readAnswer({ kind: 'web', isReturned: true } as never, form, 'challenge'));
   attempt(() => openAssertion(form));
-  readTokenRequest(form, 'built-in');
+  readTokenRequest(form, 'built-in', 'https://issuer.example/acme');
 }
 
 const key = createSecretKey(Buffer.alloc(32, 1));

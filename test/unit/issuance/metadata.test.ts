@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { aConfiguration, anIssuance, anMdoc, DISPLAY, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
 
-const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'];
+const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
 const KEY = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'BB', kid: 'one', use: 'enc', alg: 'ECDH-ES' } as const;
 const UPSTREAM = { issuer: 'https://login.example', clientId: 'us' };
 

@@ -309,8 +309,10 @@ describe('Key attestations', () => {
     it('are passed over where it has none, and the proven key counts alone', async () => {
       client.configure({ walletProviderTrustLists: [], batchSize: 5 });
       expect(await proven(await untrusted(), {})).to.deep.equal(jwks(first));
-      const garbage = proof({ key_attestation: 'garbage' });
-      expect(await proven({ jwt: [garbage] }, {})).to.deep.equal(jwks(first));
+      // OpenID4VCI 1.0 appendix D.1: that takes no trust
+      await expectRefusal({ jwt: [proof({ key_attestation: 'x.y.z' })] }, 'invalid_proof', {});
+      const ofOthers = attest({}, [newKey()]);
+      await expectRefusal({ jwt: [proof({ key_attestation: ofOthers })] }, 'invalid_proof', {});
       const byName = proof({ jwk: undefined, kid: '0', key_attestation: attest({ nonce: 'stale' }) });
       expect(await proven({ jwt: [byName] }, {})).to.deep.equal(jwks(first));
       const impostor = proof({ jwk: undefined, kid: '1', key_attestation: attest() });

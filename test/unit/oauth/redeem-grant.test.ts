@@ -226,7 +226,7 @@ describe('RedeemGrant', () => {
     });
 
     it('gives it nothing after a minute, or when it has used its answer', async () => {
-      const [late, issued, refreshed, revoked] = [
+      const [late, issued, revoked] = [
         await anOffer(world),
         await anOffer(world),
         await anOffer(world),
@@ -236,8 +236,6 @@ describe('RedeemGrant', () => {
       await spent(world.later(60, () => wallet.redeem(late.code)));
       await wallet.issue(await wallet.token(issued));
       await spent(wallet.redeem(issued.code));
-      await wallet.refresh((await wallet.redeem(refreshed.code)).body.refresh_token);
-      await spent(wallet.redeem(refreshed.code));
       await wallet.redeem(revoked.code);
       const { id } = await stored(revoked);
       await world.store.commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
