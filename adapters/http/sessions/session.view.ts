@@ -123,11 +123,12 @@ export function toSessionView(session: Session, tenant: ReferredTenant, now: Dat
   const { request } = session;
   const outcome = session.outcome as (Omit<SessionOutcome, keyof Shown> & Partial<Shown>) | null;
   const status = statusAt(session, now);
+  const failureByTime =
+    status === 'failed' && session.status !== 'failed' ? RESPONSE_CODE_MISSING : undefined;
   const ofRequest = request?.kind === 'verification' ? request.redirectUri : undefined;
   return viewOf(SessionView, {
     ...session,
     ...outcome,
-    ...(status === 'failed' && session.status !== 'failed' && { failure: RESPONSE_CODE_MISSING }),
     status,
     updatedAt: status === session.status ? session.updatedAt : session.expiresAt,
     tenant: toTenantReference(tenant),
@@ -136,7 +137,7 @@ export function toSessionView(session: Session, tenant: ReferredTenant, now: Dat
     reference: request?.offerRequest['reference'] as string | undefined,
     deliveries: outcome?.deliveries?.map(toDeliveryView),
     notifications: outcome?.notifications ?? [],
-    failure: outcome?.failure && listedFailure(outcome.failure),
+    failure: outcome?.failure ? listedFailure(outcome.failure) : failureByTime,
     redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
