@@ -10,7 +10,7 @@ import type { RateLimits } from './rate-limits.ts';
 import { readInput } from './read-input.ts';
 import { assertKept } from './read-only-members.ts';
 import type { RawRequest, Reply, Route } from './route.ts';
-import { fail, requestIdOf, send } from './send.ts';
+import { fail, requestIdOf, send, surfaceFor } from './send.ts';
 
 export type Ports = {
   readonly authenticateClient: AuthenticateClient;
@@ -27,7 +27,7 @@ export function identify(route: Route, { authenticateClient, log }: Server) {
     try {
       response.locals['caller'] = await authenticate(route.access, request, authenticateClient);
     } catch (error) {
-      fail(response, error, route.surface, log);
+      fail(response, error, surfaceFor(route, request.headers.accept), log);
       return;
     }
     next();
@@ -44,7 +44,7 @@ export async function serve(
   try {
     send(response, await answer(route, request, response, ports), route.surface);
   } catch (error) {
-    fail(response, error, route.surface, ports.log);
+    fail(response, error, surfaceFor(route, request.headers.accept), ports.log);
   }
 }
 
