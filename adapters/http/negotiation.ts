@@ -21,6 +21,17 @@ export function prefersJwt(accept: string | undefined): boolean {
   return jwt.quality === json.quality && preferences.indexOf(jwt) < preferences.indexOf(json);
 }
 
+/** Whether a reader would rather have HTML than JSON, as browsers say; who says nothing gets JSON. */
+export function prefersHtml(accept: string | undefined): boolean {
+  const preferences = readPreferences(accept);
+  const qualityOf = (...ranges: readonly string[]) =>
+    ranges
+      .map((range) => preferences.find(({ value }) => value === range)?.quality)
+      .find((found) => found !== undefined) ?? 0;
+  const html = preferences.find(({ value }) => value === 'text/html' || value === 'text/*')?.quality ?? 0;
+  return html > 0 && html >= qualityOf('application/json', 'application/*', '*/*');
+}
+
 /** Whether a reader takes any of these media types (RFC 9110 section 12.5.1); ranges are named like types. */
 export function accepts(accept: string, types: readonly string[]): boolean {
   return readPreferences(accept).some(({ value, quality }) => quality > 0 && types.includes(value));

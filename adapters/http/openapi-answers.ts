@@ -66,7 +66,7 @@ export function answers(route: Route): Record<string, object> {
       // A sentence describes either a failure of the usual form or an answer that is not JSON.
       if (Number(status) < 400) return [status, { description: answer }];
       const stale = status === '409' && takesCondition(route) ? `. Or: ${meaning(status)}` : '';
-      return [status, failure(route.surface, answer + stale)];
+      return [status, failure(route, answer + stale)];
     }),
   );
 }
@@ -89,7 +89,7 @@ function otherForm({ description, contentType, schema = z.string(), headers = {}
 
 /** What every route of its kind can answer, whether the table says so or not. */
 export function failures(route: Route): Record<string, object> {
-  const { surface, access } = route;
+  const { access } = route;
   const statuses = [
     400,
     ...(access === 'public' ? [] : [401, 403]),
@@ -100,13 +100,16 @@ export function failures(route: Route): Record<string, object> {
     ...[500, 503],
   ];
   return Object.fromEntries(
-    statuses.map((status) => [String(status), failure(surface, meaning(String(status)))]),
+    statuses.map((status) => [String(status), failure(route, meaning(String(status)))]),
   );
 }
 
-function failure(surface: Surface, description: string): object {
+function failure({ surface, isToldByAccept }: Route, description: string): object {
   const admin = surface === 'admin' || surface === 'document';
-  if (surface === 'page') return { description, content: { 'text/html': { schema: { type: 'string' } } } };
+  const page = { 'text/html': { schema: { type: 'string' } } };
+  if (isToldByAccept)
+    return { description, content: { ...page, 'application/json': { schema: ProtocolError } } };
+  if (surface === 'page') return { description, content: page };
   return {
     description,
     content: admin

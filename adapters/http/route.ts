@@ -143,6 +143,8 @@ export type RouteDefinition<
     readonly kind: EditedKind;
     readonly id?: (input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'params' | 'body'>) => string;
   };
+  /** Of a page: what fails is told as JSON of OAuth, unless the reader would rather have HTML. */
+  readonly isToldByAccept?: true;
   /** Takes an `Idempotency-Key`. */
   readonly isRepeatable?: true;
   /** Shows that thing as it is: members that answers have and nobody writes may be sent back as they are there. */

@@ -14,7 +14,7 @@ import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
 import { bodyReader } from './read-body.ts';
 import { startRequest } from './request-start.ts';
 import type { Route, Surface } from './route.ts';
-import { fail } from './send.ts';
+import { fail, surfaceFor } from './send.ts';
 import { identify, type Ports, type Server, serve } from './serve.ts';
 
 export type HttpSettings = {
@@ -104,9 +104,13 @@ function readers(route: Route, budget: BodyBudget) {
 }
 
 function addressLimit(route: Route, { rateLimits, log }: Server) {
-  const { rateLimit, surface } = route;
+  const { rateLimit } = route;
   if (rateLimit?.perAddress !== true) return [];
-  return [rateLimits.ofAddress(rateLimit.group, (response, error) => fail(response, error, surface, log))];
+  return [
+    rateLimits.ofAddress(rateLimit.group, (response, error) => {
+      fail(response, error, surfaceFor(route, response.req.headers.accept), log);
+    }),
+  ];
 }
 
 function bodyFailure(error: unknown): unknown {

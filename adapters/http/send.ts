@@ -3,7 +3,8 @@ import type { Log, LogContext } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import { Failure, type FailureCode, OperatorReason } from '../../domain/shared/failure.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
-import type { Reply, StreamItem, Surface } from './route.ts';
+import { prefersHtml } from './negotiation.ts';
+import type { Reply, Route, StreamItem, Surface } from './route.ts';
 
 export function requestIdOf(response: Response): string {
   return String(response.getHeader('X-Request-Id'));
@@ -35,6 +36,11 @@ const NO_DATABASE = new Failure('unavailable', {
   message: 'the service cannot use its database at present; try again',
   retryAfterSeconds: 5,
 });
+
+/** Whose error bodies the reader of a route gets. */
+export function surfaceFor({ surface, isToldByAccept }: Route, accept: string | undefined): Surface {
+  return isToldByAccept && !prefersHtml(accept) ? 'oauth' : surface;
+}
 
 export function fail(response: Response, error: unknown, surface: Surface, log: Log): void {
   const requestId = requestIdOf(response);

@@ -10,7 +10,7 @@ import type { RateLimits } from './rate-limits.ts';
 import { readInput } from './read-input.ts';
 import { assertKept } from './read-only-members.ts';
 import type { RawRequest, Reply, Route } from './route.ts';
-import { aboutOf, fail, requestIdOf, send } from './send.ts';
+import { aboutOf, fail, requestIdOf, send, surfaceFor } from './send.ts';
 
 export type Ports = {
   readonly authenticateClient: AuthenticateClient;
@@ -29,7 +29,7 @@ export function identify(route: Route, { authenticateClient, log }: Server) {
       response.locals['caller'] = caller;
       Object.assign(aboutOf(response), whose(route, request, caller));
     } catch (error) {
-      fail(response, error, route.surface, log);
+      fail(response, error, surfaceFor(route, request.headers.accept), log);
       return;
     }
     next();
@@ -58,7 +58,7 @@ export async function serve(
     try {
       send(response, await answer(route, request, response, ports), route.surface);
     } catch (error) {
-      fail(response, error, route.surface, ports.log);
+      fail(response, error, surfaceFor(route, request.headers.accept), ports.log);
     }
   });
 }

@@ -19,7 +19,6 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { callerRulesOf } from './caller-rules.ts';
 import { acceptsChallenge, attestationChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
@@ -124,7 +123,8 @@ export class ClientAuthenticator extends needs({
       audience,
       now,
       clientId: call.clientId,
-      issuerRequired: (await callerRulesOf(configured)).attestationIssuer,
+      // Draft 07 of attestation-based client authentication, sections 5.1 and 5.2, which HAIP 1.0 goes by
+      issuerRequired: configured.profile !== null,
       ...(typeof attestationMaxAgeSeconds === 'number' && { maxAgeSeconds: attestationMaxAgeSeconds }),
     });
     // A registration binds the name to keys of its own, whatever a wallet provider says of it.

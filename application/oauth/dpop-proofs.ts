@@ -1,4 +1,3 @@
-import type { IssuanceConfigurationBody } from '../../domain/issuance/issuance-configuration.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { type AcceptedDpopProof, acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -7,7 +6,6 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { callerRulesOf } from './caller-rules.ts';
 import { freshChallenge } from './challenges.ts';
 
 export type DpopExpectation = {
@@ -47,7 +45,7 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     configured: TenantConfiguration,
     { issuer, now, accessToken }: Pick<DpopExpectation, 'issuer' | 'now' | 'accessToken'>,
   ): Promise<string | undefined> {
-    if ((await nonceUse(configured)) === 'off') return undefined;
+    if ((await configured.issuance()).dPopNonce === 'off') return undefined;
     return freshChallenge(this.ports, configured.tenantId, purposeOf(issuer, accessToken !== undefined), now);
   }
 
@@ -57,7 +55,7 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     nonce: unknown,
     expected: DpopExpectation,
   ): Promise<void> {
-    const dPopNonce = await nonceUse(configured);
+    const { dPopNonce } = await configured.issuance();
     if (dPopNonce === 'off' || (nonce === undefined && dPopNonce === 'optional')) return;
     const { now, issuer, accessToken } = expected;
     const purpose = purposeOf(issuer, accessToken !== undefined);
@@ -73,12 +71,6 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
       dpopNonce: freshChallenge(this.ports, configured.tenantId, purpose, now),
     });
   }
-}
-
-/** As configured, unless the profile demands nonces. */
-async function nonceUse(configured: TenantConfiguration): Promise<IssuanceConfigurationBody['dPopNonce']> {
-  if ((await callerRulesOf(configured)).dpopNonce) return 'required';
-  return (await configured.issuance()).dPopNonce;
 }
 
 function purposeOf(issuer: string, isResource: boolean): string {

@@ -28,7 +28,7 @@ describe('a login at the upstream provider', () => {
         const address = await wallet.begin({ scope: 'card' });
         const back = await wallet.logIn(world.provider, browser, address, { deny: error });
         const { status, location } = await browser.visit(back);
-        expect(status).to.equal(303);
+        expect(status).to.equal(302);
         expect(told(location)).to.deep.equal(answered(wallet, expected));
         expect(location?.href).to.not.include('did%20not').and.not.include('did+not');
         expectPage(await browser.visit(back), UNKNOWN_LOGIN);
@@ -145,7 +145,7 @@ describe('a login at the upstream provider', () => {
     const browser = new Browser();
     const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
     const kept = new Map(browser.cookies);
-    expect((await browser.visit(back)).status).to.equal(303);
+    expect((await browser.visit(back)).status).to.equal(302);
     for (const [name, value] of kept) browser.cookies.set(name, value);
     expectPage(await browser.visit(back), UNKNOWN_LOGIN);
   });
@@ -155,7 +155,7 @@ describe('a login at the upstream provider', () => {
     const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
     const before = world.provider.hits('/token');
     const answers = await Promise.all(Array.from({ length: 5 }, () => browser.visit(back)));
-    expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([303, 400, 400, 400, 400]);
+    expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([302, 400, 400, 400, 400]);
     const [given] = answers.filter(({ location }) => location !== undefined);
     expect(told(given?.location)).to.have.property('code');
     expect(world.provider.hits('/token') - before, 'asked once').to.equal(1);
@@ -169,15 +169,15 @@ describe('a login at the upstream provider', () => {
     expectPage(await later(61, () => browser.visit(unopened)), 'the request_uri');
     expectPage(await later(1801, () => browser.visit(address)), 'the request_uri');
     expectPage(await later(1801, () => browser.visit(back)), UNKNOWN_LOGIN);
-    expect((await browser.visit(back)).status).to.equal(303);
+    expect((await browser.visit(back)).status).to.equal(302);
   });
 
   it('lets a user who came in time start the login again until the request ends', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
-    expect((await browser.visit(address)).status).to.equal(303);
+    expect((await browser.visit(address)).status).to.equal(302);
     const { status, location } = await later(1700, () => browser.visit(address));
-    expect([status, location?.origin]).to.deep.equal([303, new URL(world.provider.issuer).origin]);
+    expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
     const back = await world.provider.login(location?.href ?? '');
     expect(told((await browser.visit(back.href)).location)).to.have.property('code');
   });
@@ -219,7 +219,7 @@ describe('a login at the upstream provider', () => {
     it('tells the wallet so when it cannot be reached', async () => {
       await bad.close();
       const { browser, answer } = await start();
-      expect(answer.status).to.equal(303);
+      expect(answer.status).to.equal(302);
       expect(told(answer.location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
       expect(browser.lines).to.deep.equal([]);
     });

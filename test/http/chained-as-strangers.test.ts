@@ -54,7 +54,7 @@ describe('a login for whoever pushed a request', () => {
         expect(browser.lines).to.deep.equal([]);
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
         const { status, location } = await later(90, () => browser.visit(address));
-        expect([status, location?.origin]).to.deep.equal([303, new URL(world.provider.issuer).origin]);
+        expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
       } finally {
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
       }
@@ -86,7 +86,7 @@ describe('a login for whoever pushed a request', () => {
       const browser = new Browser();
       const address = await wallet.begin({ scope: 'card' });
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, address));
-      expect(answer.status).to.equal(303);
+      expect(answer.status).to.equal(302);
       expect(told(answer.location)).to.have.property('code');
     } finally {
       await world.configure(token, { upstream: world.upstream(), ...asItComes });
@@ -126,7 +126,7 @@ describe('a login for whoever pushed a request', () => {
     it('which gets its code at once', async () => {
       const browser = new Browser();
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, await begin()));
-      expect(answer.status, answer.text).to.equal(303);
+      expect(answer.status, answer.text).to.equal(302);
       expect(told(answer.location)).to.have.property('code');
     });
 

@@ -112,7 +112,7 @@ describe('the chained authorization server', () => {
       expect(location?.href).to.not.match(/wallet|_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos/i);
       const back = await world.provider.login(location?.href ?? '');
       const answer = await browser.visit(back.href);
-      expect(answer.status).to.equal(303);
+      expect(answer.status).to.equal(302);
       expect(Object.keys(told(answer.location)).toSorted()).to.deep.equal(['code', 'iss', 'state']);
       expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     });
@@ -128,7 +128,7 @@ describe('the chained authorization server', () => {
         'HttpOnly',
         'SameSite=Lax',
       ]);
-      expect((await browser.visit(back)).status).to.equal(303);
+      expect((await browser.visit(back)).status).to.equal(302);
       expect(browser.cookies.size).to.equal(0);
     });
 

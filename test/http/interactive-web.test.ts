@@ -127,7 +127,7 @@ describe('A page before an issuance', () => {
     const { wallet, asked } = await ask();
     const page = await pageOf(wallet, asked);
     const returned = await goBack(wallet.browser, page, '&error=cancelled');
-    expect(returned.status).to.equal(303);
+    expect(returned.status).to.equal(302);
     const { error_description: _, ...sent } = Object.fromEntries(
       new URL(returned.headers.get('location') ?? '').searchParams,
     );

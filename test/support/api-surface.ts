@@ -40,7 +40,9 @@ function expectDecent(answer: RawAnswer, route: Route, plain: boolean): void {
   }
   if (status < 400) return;
   must(!INSIDES.test(text), 'tells no inner words');
-  expectError(answer, plain ? route.surface : undefined);
+  const isPage = headers['content-type'] === PAGE_TYPE;
+  const surface = route.isToldByAccept && !isPage ? 'oauth' : route.surface;
+  expectError(answer, plain ? surface : undefined);
 }
 
 const PROBLEM_MEMBERS = ['type', 'title', 'status', 'detail', 'code', 'requestId'];

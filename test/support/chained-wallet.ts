@@ -39,7 +39,9 @@ export class Browser {
 
   async #send(address: string, init: RequestInit): Promise<Visit> {
     const { cookie } = this;
-    const headers = cookie === '' ? {} : { cookie };
+    // As browsers say it
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const headers = { accept, ...(cookie !== '' && { cookie }) };
     const answer = await fetch(address, { ...init, redirect: 'manual', headers });
     for (const line of answer.headers.getSetCookie()) {
       this.lines.push(line);

@@ -186,7 +186,7 @@ export class InteractiveWallet extends RawWallet {
     const { location: page } = sent;
     if (page === undefined) throw new Error('no page to go to');
     const returned = await this.browser.visit(page.searchParams.get('return_to') ?? '');
-    expect(returned.status, returned.text).to.equal(303);
+    expect(returned.status, returned.text).to.equal(302);
     return { page, back: new URL(returned.headers.get('location') ?? '') };
   }
 

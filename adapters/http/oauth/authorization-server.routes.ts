@@ -10,7 +10,7 @@ import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
-import { browserCookie, CONSENT, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
+import { browserCookie, CONSENT, found, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
 import { Form, serverEndpoints } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -43,8 +43,8 @@ export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
 
 function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCases): Route[] {
   /** A browser that goes to the customer's page takes a cookie along. */
-  const goOn = (tenantId: string, { location, keep }: { location: string; keep?: KeptByBrowser }) =>
-    seeOther(location, keep && browserCookie({ settings, tenantId, errand: VISIT }, keep));
+  const taken = (tenantId: string, keep: KeptByBrowser | undefined) =>
+    keep && browserCookie({ settings, tenantId, errand: VISIT }, keep);
   return [
     route({
       ...page,
@@ -54,11 +54,11 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       query: BrowserQuery,
       responses: {
         200: 'A page with a form to approve or deny',
-        303: "On to the customer's page, where an interactive authorization of a verified wallet has one",
+        302: "On to the customer's page, where an interactive authorization of a verified wallet has one",
       },
       async handle({ params: { tenant: tenantId }, query }) {
         const shown = await showAuthorization.execute(tenantId, query);
-        if ('location' in shown) return goOn(tenantId, shown);
+        if ('location' in shown) return found(shown.location, taken(tenantId, shown.keep));
         const place = { settings, tenantId, errand: CONSENT };
         const cookie = shown.keep && browserCookie(place, shown.keep);
         return pageReply(consentPage(shown), defined({ 'Set-Cookie': cookie }));
@@ -87,7 +87,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
           decisionToken: body['decision_token'],
           browserSecrets: readBrowserCookies(place, request.headers.cookie),
         });
-        return goOn(tenantId, decided);
+        return seeOther(decided.location, taken(tenantId, 'keep' in decided ? decided.keep : undefined));
       },
     }),
   ];

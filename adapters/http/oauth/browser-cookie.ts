@@ -68,8 +68,17 @@ function pathAt({ settings, tenantId, errand }: Place): string {
   return `${base}/${tenantId}/${errand.folder}`;
 }
 
-/** FAPI 2.0 section 5.3.2.2: 303, never 307, so that the browser sends no form on. */
+/** After a form: 303, never 307, so that the browser sends the form no further (FAPI 2.0 section 5.3.2.2). */
 export function seeOther(location: string, cookie: string | undefined): Reply {
+  return redirect(303, location, cookie);
+}
+
+/** Where nothing was posted. */
+export function found(location: string, cookie: string | undefined): Reply {
+  return redirect(302, location, cookie);
+}
+
+function redirect(status: 302 | 303, location: string, cookie: string | undefined): Reply {
   const headers = { Location: location, ...(cookie !== undefined && { 'Set-Cookie': cookie }) };
-  return { status: 303, empty: true, headers };
+  return { status, empty: true, headers };
 }

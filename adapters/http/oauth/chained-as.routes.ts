@@ -16,7 +16,14 @@ import { pageReply } from '../pages/page.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { BrowserQuery } from './authorization-server.routes.ts';
-import { browserCookie, LOGIN, readBrowserCookies, seeOther, spentBrowserCookie } from './browser-cookie.ts';
+import {
+  browserCookie,
+  found,
+  LOGIN,
+  readBrowserCookies,
+  seeOther,
+  spentBrowserCookie,
+} from './browser-cookie.ts';
 import { challengeRoute, Form, serverEndpoints } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -50,6 +57,7 @@ export const chainedAsRoutes = family(USE_CASES, (useCases) => {
     server: 'chained',
     base,
     tag,
+    bodyKind: 'json-or-form',
     grants: 'For an authorization code or a refresh token.',
   } as const;
   const summary = 'Get a challenge for a client attestation at the chained server';
@@ -69,14 +77,15 @@ function browserRoutes(useCases: UseCases): Route[] {
       method: 'get',
       path: `${base}/authorize`,
       rateLimit: { group: 'login', perAddress: true },
+      isToldByAccept: true,
       summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
       responses: {
-        303: 'To the upstream provider; to a verified wallet with an error when it cannot be reached',
+        302: 'To the upstream provider; to a verified wallet with an error when it cannot be reached',
       },
       async handle({ params: { tenant: tenantId }, query }) {
         const { location, keep } = await startUpstreamLogin.execute(tenantId, query);
-        return seeOther(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
+        return found(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
       },
     }),
     route({
@@ -84,11 +93,12 @@ function browserRoutes(useCases: UseCases): Route[] {
       method: 'get',
       path: `${base}/callback`,
       rateLimit: { group: 'login', perAddress: true },
+      isToldByAccept: true,
       summary: 'Take the answer of the upstream provider (OpenID Connect Core 1.0 section 3.1.2.5)',
       query: CallbackQuery,
       responses: {
         200: 'A page with a form to approve or deny a wallet that did not authenticate',
-        303: 'Back to the wallet, with a code or an error',
+        302: 'Back to the wallet, with a code or an error',
       },
       async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
         const place = { settings, tenantId, errand: LOGIN };
@@ -96,7 +106,7 @@ function browserRoutes(useCases: UseCases): Route[] {
         const login = { code, state, error, iss, browserSecrets };
         const finished = await finishUpstreamLogin.execute(tenantId, login);
         if (!('location' in finished)) return pageReply(consentPage(finished));
-        return seeOther(finished.location, spentBrowserCookie(place, finished.authorizationId));
+        return found(finished.location, spentBrowserCookie(place, finished.authorizationId));
       },
     }),
     route({

@@ -4,7 +4,7 @@ import { ReturnToInteraction } from '../../../application/oauth/return-to-intera
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { family, reply, route } from '../route.ts';
 import { ProtocolError, TenantPath } from '../shapes.ts';
-import { readBrowserCookies, seeOther, spentBrowserCookie, VISIT } from './browser-cookie.ts';
+import { found, readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
 import { EXAMPLE_REQUEST, oauthRequest } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -92,7 +92,7 @@ export const interactiveRoutes = family(
       description: 'Only the browser that was sent to the page is sent on, which a cookie tells.',
       surface: 'page',
       query: Returned,
-      responses: { 303: 'On to the wallet' },
+      responses: { 302: 'On to the wallet' },
       async handle({ params: { tenant: tenantId }, query, request }) {
         const place = { settings, tenantId, errand: VISIT };
         const { location, authorizationId } = await returnToInteraction.execute(tenantId, {
@@ -100,7 +100,7 @@ export const interactiveRoutes = family(
           error: query.error,
           browserSecrets: readBrowserCookies(place, request.headers.cookie),
         });
-        return seeOther(location, spentBrowserCookie(place, authorizationId));
+        return found(location, spentBrowserCookie(place, authorizationId));
       },
     }),
   ],

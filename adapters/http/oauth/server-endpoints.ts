@@ -4,6 +4,7 @@ import { CreateChallenge } from '../../../application/oauth/create-challenge.ts'
 import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import type { AuthorizationServer } from '../../../domain/oauth/grant.ts';
+import type { Json } from '../../../domain/shared/json.ts';
 import { headerValues } from '../header-values.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
@@ -29,6 +30,19 @@ type UseCases = {
 };
 
 export const Form = z.record(z.string(), z.string());
+
+/** The same as one JSON object, in which some parameters are no texts. */
+const JsonForm = z.record(z.string(), z.json()).transform(asForm);
+
+/** Parameters as a form has them: `authorization_details` is JSON there, and what is null is not sent. */
+function asForm(body: Readonly<Record<string, Json>>): Readonly<Record<string, string>> {
+  const entries = Object.entries(body).filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    entries.map(
+      ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
+    ),
+  );
+}
 
 const PushedRequestView = z.object({ request_uri: z.string(), expires_in: z.number() });
 const TokenView = z.object({
@@ -93,14 +107,24 @@ export function challengeRoute(
  * @param place `grants`: what tokens are given for.
  */
 export function serverEndpoints(
-  { server, base, tag, grants }: Place & { readonly grants: string },
+  {
+    server,
+    base,
+    tag,
+    grants,
+    bodyKind = 'form',
+  }: Place & {
+    readonly grants: string;
+    /** Besides a form, which every client sends. */
+    readonly bodyKind?: 'form' | 'json-or-form';
+  },
   { pushAuthorization, answerTokenRequest }: UseCases,
 ): Route[] {
   const posted = {
     ...common,
     tag,
-    body: Form,
-    bodyKind: 'form',
+    body: JsonForm,
+    bodyKind,
     rateLimit: { group: 'token', perAddress: true },
   } as const;
   return [

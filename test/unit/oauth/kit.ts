@@ -16,6 +16,7 @@ import {
   IssuanceConfigurationBody,
 } from '../../../domain/issuance/issuance-configuration.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import type { Profile } from '../../../domain/shared/finding.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { type AttestationOptions, type PopOptions, WalletProvider } from '../../support/wallet-provider.ts';
@@ -27,15 +28,15 @@ export const SERVER = `${PUBLIC_URL}/acme`;
 class ConfiguredView extends TenantConfiguration {
   readonly #body: EffectiveIssuance;
 
-  constructor(world: World, body: IssuanceConfigurationBody) {
+  constructor(world: World, body: IssuanceConfigurationBody, profile: Profile | null) {
     super(world, {
       id: ACME,
       status: 'active',
       revision: 1,
       revisions: firstRevisions(new Date(0)),
-      profile: null,
+      profile,
     });
-    this.#body = effectiveIssuance(body, null);
+    this.#body = effectiveIssuance(body, profile);
   }
 
   override async issuance(): Promise<EffectiveIssuance> {
@@ -88,9 +89,9 @@ export class ClientWorld {
   }
 
   /** @param changes of a configuration that requires attestations of the provider. */
-  configure(changes: Record<string, unknown> = {}): TenantConfiguration {
+  configure(changes: Record<string, unknown> = {}, profile: Profile | null = null): TenantConfiguration {
     const base = { ...defaultIssuance('Acme'), ...this.provider.configuration(), ...changes };
-    this.configured = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base));
+    this.configured = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base), profile);
     return this.configured;
   }
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { DpopProofs } from '../../../application/oauth/dpop-proofs.ts';
-import { callerRules } from '../../../domain/oauth/profile.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { dpopProof, newKey } from '../../support/raw-wallet.ts';
 import { ClientWorld, SERVER, type Sent } from './kit.ts';
@@ -12,17 +11,7 @@ describe('A profile', () => {
     client = await ClientWorld.make();
   });
 
-  const following = (profile: 'haip' | undefined) => {
-    const configured = client.configure();
-    const tenant = configured.tenant.bind(configured);
-    Object.assign(configured, { tenant: async () => Object.assign(await tenant(), { profile }) });
-    return configured;
-  };
-
-  it('says what it demands', () => {
-    expect(callerRules(undefined)).to.deep.equal({ attestationIssuer: false, dpopNonce: false });
-    expect(callerRules('haip')).to.deep.equal({ attestationIssuer: true, dpopNonce: true });
-  });
+  const following = (profile: 'haip' | null) => client.configure({}, profile);
 
   const unnamed = { payload: { iss: undefined } };
   const tokens: readonly (readonly [string, Sent, string])[] = [
@@ -35,7 +24,7 @@ describe('A profile', () => {
     it(`of HAIP judges a wallet ${what}`, async () => {
       following('haip');
       expect(await client.outcome(sent)).to.equal(outcome);
-      following(undefined);
+      following(null);
       expect(await client.outcome(sent)).to.equal('attested');
     });
   }
@@ -44,7 +33,7 @@ describe('A profile', () => {
     const proofs = new DpopProofs({ ...client.world, settings: client.settings });
     const expected = { method: 'POST', url: `${SERVER}/token`, issuer: SERVER, now: client.now };
     const iat = Math.floor(client.now.getTime() / 1000);
-    const check = async (profile: 'haip' | undefined) => {
+    const check = async (profile: 'haip' | null) => {
       try {
         await proofs.check(
           following(profile),
@@ -57,6 +46,6 @@ describe('A profile', () => {
       }
       return 'taken';
     };
-    expect([await check(undefined), await check('haip')]).to.deep.equal(['taken', 'use_dpop_nonce']);
+    expect([await check(null), await check('haip')]).to.deep.equal(['taken', 'use_dpop_nonce']);
   });
 });

@@ -85,6 +85,8 @@ describe('What a wallet asks for by details and by scope', () => {
   it('is refused with another type at the token endpoint', () => {
     // RFC 9396 section 5
     expect(codeOf(() => token([{ ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
-    expect(codeOf(() => token([CARD, { ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
+    expect(codeOf(() => token([CARD, { ...CARD, type: 'payment' }]))).to.equal(
+      'invalid_authorization_details',
+    );
   });
 });
