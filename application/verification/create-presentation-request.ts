@@ -107,15 +107,11 @@ export class CreatePresentationRequest extends needs({
     const isManager = caller.roles.includes('presentation:manage');
     const making = { configured, configuration, body, nonce, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
+    const { request } = made;
     const session = newSession(random, {
-      tenantId,
-      publicId,
-      kind: 'verification',
-      createdAt: now,
-      expiresAt,
+      ...{ tenantId, publicId, kind: 'verification', createdAt: now, expiresAt, request },
       configurationIds: [configuration.id],
-      useDcApi: isDcApi(made.request),
-      request: made.request,
+      useDcApi: isDcApi(request),
     });
     await known.commit({ opens: { session }, ...referredTo(session, body.reference) });
     return offerOf(session.id, configuration, made);
