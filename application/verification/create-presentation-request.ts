@@ -118,15 +118,11 @@ export class CreatePresentationRequest extends needs({
     const isManager = caller.roles.includes('presentation:manage');
     const making = { configured, configuration, body, nonce, publicId, now, expiresAt, address, isManager };
     const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
+    const { request } = made;
     const session = newSession(random, {
-      tenantId,
-      publicId,
-      kind: 'verification',
-      createdAt: now,
-      expiresAt,
+      ...{ tenantId, publicId, kind: 'verification', createdAt: now, expiresAt, request },
       configurationIds: [configuration.id],
-      useDcApi: isDcApi(made.request),
-      request: made.request,
+      useDcApi: isDcApi(request),
     });
     const offer = offerOf(session.id, configuration, made);
     const { change, refusals } = keeping(offer);

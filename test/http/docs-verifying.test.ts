@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { runInNewContext } from 'node:vm';
 import { SubjectKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
 import { expect } from 'chai';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
+import { REFUSAL_REASONS } from '../../domain/shared/refusal.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
@@ -236,20 +236,18 @@ describe('the page about verifying', () => {
   });
 
   it('says what each reason of a refusal means', () => {
-    const source = readFileSync(new URL('../../domain/shared/refusal.ts', import.meta.url), 'utf8');
-    const [union = ''] = /export type RefusalReason =[^;]*;/.exec(source) ?? [];
-    const reasons = [...union.matchAll(/'(\w+)'/g)].map(([, reason]) => reason);
-    expect(reasons).to.have.length.greaterThan(50);
     const [, section = ''] = PAGE.text.split('## Why a presentation is refused');
     const cells = [...section.matchAll(/^\| (`[^|]*) \|/gm)].map(([, cell = '']) => cell);
     const explained = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, reason]) => reason));
-    expect(explained).to.have.members(reasons);
+    expect(explained).to.have.members([...REFUSAL_REASONS]);
   });
 
   it('names every member of a configuration and of an offer', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     const { PresentationConfigurationInput: configuration, PresentationRequest: offer } = components.schemas;
-    const members = [...Object.keys(configuration.properties), ...Object.keys(offer.properties)];
+    const members = [configuration, offer].flatMap(({ properties }) =>
+      Object.keys(properties).filter((name) => properties[name].readOnly !== true),
+    );
     expect(members).to.have.length.greaterThan(20);
     const olderNames = ['accessCertId'];
     expectNamed(
