@@ -3,10 +3,8 @@ import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
-import type {
-  PresentationConfigurationBody,
-  TrustAnchorConfig,
-} from '../../domain/verification/configuration.ts';
+import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
+import type { TrustAnchorConfig } from '../../domain/verification/trust-anchor.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 

@@ -29,7 +29,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
-import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.ts';
+import { newSession, referredTo } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
@@ -100,7 +100,7 @@ export class CreatePresentationRequest extends needs({
     body: PresentationRequestBody,
     keeping: Keeping<PresentationOffer>,
   ): Promise<PresentationOffer> {
-    const { random, settings, webhooks } = this.ports;
+    const { random, webhooks } = this.ports;
     const { configured, tenantId, now } = known;
     assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
     const configuration = await configured.presentationConfiguration(body.requestId);
@@ -109,8 +109,7 @@ export class CreatePresentationRequest extends needs({
     }
     checkTransactionData(body, configuration);
     assertCallable(webhooks, tenantId, [{ path: 'webhook.url', url: body.webhook?.url }]);
-    const ttl = await sessionSeconds(configured, settings);
-    const expiresAt = new Date(now.getTime() + Math.min(configuration.lifeTime, ttl) * 1000);
+    const expiresAt = new Date(now.getTime() + configuration.lifeTime * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
     const nonce = random.token();
     const publicId = publicIdOf(nonce);
@@ -158,10 +157,7 @@ export class CreatePresentationRequest extends needs({
   /** A page hands the request to its browser, and the answer to us (OpenID4VP 1.0 appendix A). */
   async #dcApi(making: Making): Promise<Made> {
     const { configuration, body, publicId, address } = making;
-    if (body.redirectUri !== undefined) {
-      throw invalidInput('redirectUri', 'With dc-api the page stays where it is; leave redirectUri out.');
-    }
-    const origins = originsOf(configuration, body.origin);
+    const origins = originsOf(configuration, body.origin, this.ports.settings.publicUrl);
     const responseMode = configuration.responseMode === 'direct_post.jwt' ? 'dc_api.jwt' : 'dc_api';
     const signer = configuration.dcApiRequest === 'unsigned' ? undefined : await this.#signerOf(making);
     const { common, base } = await this.#base(making, `${address}/dc-api/${publicId}`, responseMode, signer);

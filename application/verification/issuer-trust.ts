@@ -1,7 +1,8 @@
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
-import { OWN_AUTHORITIES, type PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import { OWN_AUTHORITIES } from '../../domain/verification/trust-anchor.ts';
 import { needs } from '../needs.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';

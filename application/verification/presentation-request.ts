@@ -18,13 +18,14 @@ export const PresentationRequestBody = z
       .describe('uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get'),
     requestId: z.string().min(1).max(128).describe('id of the presentation configuration'),
     webhook: WebhookConfig.optional().describe('instead of the configured one'),
-    redirectUri: RedirectUri.optional().describe('instead of the configured one; not with dc-api'),
+    redirectUri: RedirectUri.optional().describe(
+      'instead of the configured one; nobody is redirected with dc-api',
+    ),
     transaction_data: z
       .array(TransactionData)
-      .min(1)
       .max(20)
       .optional()
-      .describe('instead of the configured'),
+      .describe('instead of the configured; empty: none'),
     reference: SessionReference.optional(),
     origin: z
       .string()
@@ -48,16 +49,17 @@ export function checkTransactionData(
   }
 }
 
-/** @throws Failure `invalid_input` unless it is known whose page asks: presentations are made for an origin. */
+/**
+ * Whose page asks: presentations are made for an origin.
+ * @throws Failure `invalid_input` for one that is none of those that may.
+ */
 export function originsOf(
   { expectedOrigins }: PresentationConfiguration,
   wanted: string | undefined,
-): string[] {
-  const known = expectedOrigins ?? [];
-  if (known.length === 0) {
-    const message = 'The presentation configuration needs expectedOrigins for requests with dc-api.';
-    throw invalidInput('response_type', message);
-  }
+  publicUrl: string,
+): readonly string[] {
+  const named = expectedOrigins ?? [];
+  const known = named.length === 0 ? [new URL(publicUrl).origin] : named;
   if (wanted === undefined) return known;
   if (!known.includes(wanted)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
   return [wanted];

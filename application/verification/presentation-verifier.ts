@@ -4,9 +4,10 @@ import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
 import type { CertificateRevocation } from '../../domain/verification/certificate-revocation.ts';
+import type { PresentedValues } from '../../domain/verification/configuration.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
-import { pickRequested } from '../../domain/verification/dcql/pick.ts';
+import { pickDisclosed, pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import { needs } from '../needs.ts';
@@ -41,6 +42,7 @@ type Task = PresentationsToVerify & {
   readonly mdlProfile: MdlProfile | undefined;
   readonly certificateRevocation: CertificateRevocation;
   readonly haip: boolean;
+  readonly values: PresentedValues;
 };
 
 /** A presentation after everything that needs no call; `verified` when it holds so far. */
@@ -96,7 +98,7 @@ export class PresentationVerifier extends needs({
       const verified = openPresentation(ports, task, query, text);
       inputs = { ...inputs, ...credentialInputs(task, verified) };
       const authority = authorityOf(ports.certificates, task.trust, query.authorities, verified, task.now);
-      const values = valuesOf(query, { ...verified.credential, authority });
+      const values = valuesOf(query, { ...verified.credential, authority }, task.values);
       const { confirmed, signedHash } = verified;
       const issuer = issuerOf(task, verified);
       const checked = { ...place, inputs, accepted: true, values, issuer, signedHash, confirmed } as const;
@@ -152,22 +154,29 @@ export class PresentationVerifier extends needs({
 async function rulesOf(
   configured: TenantConfiguration,
   configurationId: string | undefined,
-): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip'>> {
+): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip' | 'values'>> {
   const configuration =
     configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
-  const { mdlProfile, certificateRevocation } = configuration ?? {};
+  const { mdlProfile, certificateRevocation, values } = configuration ?? {};
   const haip = holdsToHaip(configured);
   return {
     mdlProfile: mdlProfile ?? undefined,
     certificateRevocation: certificateRevocation ?? 'off',
     haip,
+    values: values ?? 'disclosed',
   };
 }
 
-function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential): JsonObject {
+function valuesOf(
+  query: CompiledCredentialQuery,
+  credential: PresentedCredential,
+  wanted: PresentedValues,
+): JsonObject {
   const match = matchCredential(query, credential, isUndisclosed);
   if (!match.matched) throw new Refusal(match.reason, match.detail);
-  return pickRequested(match, credential, isUndisclosed);
+  return wanted === 'requested'
+    ? pickRequested(match, credential, isUndisclosed)
+    : pickDisclosed(credential, isUndisclosed);
 }
 
 /** @throws what is no refusal. */

@@ -14,7 +14,7 @@ import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
-import { prefixOf, REQUEST_OBJECT_TYPE } from '../../domain/verification/request-object.ts';
+import { prefixOf, REQUEST_OBJECT_TYPE, supportedOf } from '../../domain/verification/request-object.ts';
 import {
   type Demands,
   readWalletMetadata,
@@ -159,7 +159,8 @@ function demandsOf(request: VerificationRequest | undefined): Demands | undefine
   if (request === undefined || !isSigned(request)) return undefined;
   const { credentials } = request.dcqlQuery as unknown as DcqlQuery;
   return {
-    formats: credentials.map(({ format }) => format),
+    formats: supportedOf(credentials.map(({ format }) => format)),
+    responseMode: request.responseMode,
     clientIdPrefix: prefixOf(request.clientId),
     signedWith: String(parseCompactJws(request.requestObject)?.header['alg']),
     encrypts: request.encryption !== undefined,

@@ -1,7 +1,7 @@
 /** Where a token sets no limit of its own. */
 const DEFAULT_TTL_SECONDS = 300;
 /** Against lists that would be fetched for every credential, and lists that would never be fetched again. */
-const MIN_TTL_SECONDS = 60;
+const MIN_TTL_SECONDS = 10;
 const MAX_TTL_SECONDS = 24 * 60 * 60;
 /** The last instant a `Date` holds, in milliseconds. */
 const LAST_INSTANT = 8_640_000_000_000_000;

@@ -6,9 +6,8 @@ import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { isWebAddress, WebAddress } from '../shared/web-address.ts';
+import { isWebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
-import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
 import { demandedLists } from './dcql/demanded-lists.ts';
@@ -16,6 +15,7 @@ import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
 import { Origin } from './page-origin.ts';
 import { INVOCATION_URI } from './request-object.ts';
 import { transactionDataFaults } from './transaction-data-faults.ts';
+import { OWN_AUTHORITIES, TrustAnchorConfig } from './trust-anchor.ts';
 
 const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
@@ -38,53 +38,6 @@ const Attached = written({
   ]),
   credential_ids: z.array(QueryId).min(1).optional(),
 });
-
-/** The CAs of the tenant's key chains that issue, and the certificates of those that have no CA here. */
-export const OWN_AUTHORITIES = { ownAuthorities: true } as const;
-
-/** Whose credentials are accepted: a certificate of this service or of somebody else. */
-export const TrustAnchorConfig = z
-  .union(
-    [
-      z.strictObject({
-        certificate: textUpTo(20_000).describe(
-          'PEM; a CA certificate, or an issuer certificate as a pin. Certificates of different keys have different key identifiers',
-        ),
-      }),
-      z.strictObject({
-        ownAuthorities: z
-          .literal(true)
-          .describe('every own key chain that issues, as they are at each moment'),
-      }),
-      z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
-      z.strictObject({
-        trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
-        signedBy: listUpTo(textUpTo(20_000), 20)
-          .optional()
-          .describe(
-            'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
-          ),
-        serviceTypes: listUpTo(
-          z
-            .string()
-            .max(300)
-            .refine(
-              isCredentialIssuanceType,
-              'the type of a service that issues credentials, which ends with /Issuance',
-            ),
-          20,
-        )
-          .optional()
-          .describe(
-            `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
-          ),
-      }),
-    ],
-    'one of ownAuthorities, certificate, keyChainId, trustList',
-  )
-  .meta({ id: 'TrustAnchor' });
-
-export type TrustAnchorConfig = z.infer<typeof TrustAnchorConfig>;
 
 /** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
 export const RedirectUri = z
@@ -112,6 +65,9 @@ const InvocationUri = z
     return scheme === 'https:' || isSchemeOfApp(scheme);
   }, 'a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets');
 
+const PRESENTED_VALUES = ['disclosed', 'requested'] as const;
+export type PresentedValues = (typeof PRESENTED_VALUES)[number];
+
 /** Each request carries it, and each answer is held against it. */
 const MAX_QUERY_LENGTH = 65_536;
 
@@ -122,8 +78,13 @@ export const PresentationConfigurationBody = z
       message: `a query has at most ${MAX_QUERY_LENGTH} characters as JSON`,
     }),
     description: z.string().max(1000).nullish(),
-    lifeTime: wholeNumber(30, 86_400).default(300).describe('seconds for which a request can be answered'),
-    transaction_data: listUpTo(TransactionData, 20).nullish(),
+    lifeTime: wholeNumber(1, 31_536_000)
+      .default(300)
+      .describe(
+        'seconds for which a request can be answered; the session of a request lives as long, also where sessions of the ' +
+          'tenant are kept for less. Bounded to a year, since the access certificate that signs it ends',
+      ),
+    transaction_data: z.array(TransactionData).max(20).nullish(),
     transactionDataElements: ConfirmingElements.nullish().describe(
       'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
         'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
@@ -131,8 +92,15 @@ export const PresentationConfigurationBody = z
     ),
     registrationCert: RegistrationCertificateRequest.nullish(),
     webhook: WebhookConfig.nullish(),
-    attached: listUpTo(Attached, 20).nullish(),
+    attached: z.array(Attached).max(20).nullish(),
     redirectUri: RedirectUri.nullish(),
+    values: z
+      .enum(PRESENTED_VALUES)
+      .nullish()
+      .describe(
+        'What sessions and backends get of a credential: unless stated disclosed, all that the wallet showed, without what ' +
+          'binds it to its holder and its status; with requested the claims that were asked for',
+      ),
     requireResponseCode: z
       .boolean()
       .nullish()
@@ -180,9 +148,13 @@ export const PresentationConfigurationBody = z
     invocationUri: InvocationUri.default(INVOCATION_URI).describe(
       'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
     ),
-    expectedOrigins: listUpTo(Origin, 10)
+    expectedOrigins: z
+      .array(Origin)
+      .max(10)
       .nullish()
-      .describe('whose pages may ask through the Digital Credentials API'),
+      .describe(
+        'whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL',
+      ),
     dcApiRequest: z
       .enum(['signed', 'unsigned'])
       .default('signed')

@@ -31,6 +31,21 @@ const VP_FORMATS = {
   },
 } as const;
 
+/**
+ * What of the requested formats a wallet has to be able to do: as it is published, `EdDSA` besides, which is taken for
+ * `Ed25519`.
+ */
+export function supportedOf(formats: readonly string[]) {
+  const known: { readonly [format: string]: { readonly [list: string]: readonly (string | number)[] } } = {
+    mso_mdoc: VP_FORMATS.mso_mdoc,
+    'dc+sd-jwt': {
+      'sd-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'],
+      'kb-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'],
+    },
+  };
+  return Object.fromEntries(formats.map((format) => [format, known[format] ?? {}]));
+}
+
 export type RequestToMake = {
   readonly responseMode: string;
   readonly nonce: string;

@@ -18,7 +18,9 @@ export type WalletParameters = {
 
 /** What of a request a wallet has to be able to do. */
 export type Demands = {
-  readonly formats: readonly string[];
+  /** By format what of it is asked for: the names of lists of algorithms, and what this service has in them. */
+  readonly formats: { readonly [format: string]: { readonly [list: string]: readonly (string | number)[] } };
+  readonly responseMode: string;
   readonly clientIdPrefix: string;
   /** `alg` of the request object. */
   readonly signedWith: string;
@@ -77,18 +79,30 @@ export function readWishes(
 
 function checkDemands(
   metadata: JsonObject,
-  { formats, clientIdPrefix, signedWith, encrypts }: Demands,
+  { formats, responseMode, clientIdPrefix, signedWith, encrypts }: Demands,
 ): void {
   const supported = metadata['vp_formats_supported'];
-  const hasFormat = isJsonObject(supported) && formats.some((format) => Object.hasOwn(supported, format));
-  if (supported !== undefined && !hasFormat)
-    throw refused('the wallet supports none of the requested formats');
+  const isSupported = ([format, lists]: [string, Demands['formats'][string]]) =>
+    isJsonObject(supported) && Object.hasOwn(supported, format) && hasCommon(supported[format], lists);
+  if (supported !== undefined && !Object.entries(formats).some(isSupported))
+    throw refused('the wallet supports none of the requested formats with an algorithm of this service');
+  requireOne(metadata, 'response_types_supported', ['vp_token']);
+  requireOne(metadata, 'response_modes_supported', [responseMode]);
   requireOne(metadata, 'client_id_prefixes_supported', [clientIdPrefix]);
   requireOne(metadata, 'request_object_signing_alg_values_supported', [signedWith]);
   if (encrypts) {
     requireOne(metadata, 'authorization_encryption_alg_values_supported', ['ECDH-ES']);
     requireOne(metadata, 'authorization_encryption_enc_values_supported', CONTENT_ENCRYPTION);
   }
+}
+
+/** OpenID4VP 1.0 appendices B.2.2 and B.3.4: a list of algorithms that is there has one of ours. */
+function hasCommon(format: Json | undefined, lists: Demands['formats'][string]): boolean {
+  if (!isJsonObject(format)) return false;
+  return Object.entries(lists).every(([name, ours]) => {
+    const theirs = format[name];
+    return theirs === undefined || (Array.isArray(theirs) && ours.some((value) => theirs.includes(value)));
+  });
 }
 
 /** A list that is there and has nothing of this service in it refuses. */
@@ -107,8 +121,9 @@ function readRecipient(metadata: JsonObject): Pick<WalletWishes, 'recipient' | '
   requireOne(metadata, 'request_object_encryption_enc_values_supported', CONTENT_ENCRYPTION);
   const recipient = keys.map(readEncryptionKey).find((key) => key !== undefined);
   if (recipient === undefined) {
-    // Keys may be there for something else; who says how to encrypt wants it.
-    if (metadata['request_object_encryption_alg_values_supported'] === undefined) return {};
+    // Keys may be there for something else; who says how to encrypt, or that a key is for it, wants it.
+    const wantsIt = metadata['request_object_encryption_alg_values_supported'] !== undefined;
+    if (!wantsIt && !keys.some(isForEncryption)) return {};
     throw refused('the wallet has no encryption key on P-256 for ECDH-ES');
   }
   const wanted = metadata['request_object_encryption_enc_values_supported'];
@@ -122,6 +137,16 @@ function keysOf(jwks: Json | undefined): readonly JsonObject[] {
   const keys = isJsonObject(jwks) ? jwks['keys'] : undefined;
   if (!Array.isArray(keys)) throw refused('jwks of the wallet is not a key set');
   return keys.filter(isJsonObject).filter(({ use }) => use !== 'sig');
+}
+
+/** RFC 7517 section 4.2, RFC 7518 section 4.6, RFC 8037 section 3.2 */
+function isForEncryption({ use, alg, crv }: JsonObject): boolean {
+  return (
+    use === 'enc' ||
+    crv === 'X25519' ||
+    crv === 'X448' ||
+    (typeof alg === 'string' && alg.startsWith('ECDH-ES'))
+  );
 }
 
 function readEncryptionKey(jwk: JsonObject): PublicJwk | undefined {

@@ -332,15 +332,24 @@ describe('asking with the Digital Credentials API', () => {
       shop.call('POST', '/verifier/config', { id: 'bad', dcql_query: QUERY, ...changes });
 
     it('only with pages that may ask', async () => {
-      const none = await offer({ requestId: 'check' });
-      expect([none.status, none.body.errors[0].path]).to.deep.equal([400, 'response_type']);
-      expect(none.body.detail).to.match(/expectedOrigins/);
       const foreign = await offer({ requestId: 'signed', origin: 'https://evil.example' });
       expect([foreign.status, foreign.body.errors[0].path]).to.deep.equal([400, 'origin']);
       const uri = { response_type: 'uri', requestId: 'signed', origin: SHOP };
       expect((await offer(uri)).status).to.equal(400);
-      const redirected = await offer({ requestId: 'signed', redirectUri: 'https://shop.example/done' });
-      expect([redirected.status, redirected.body.errors[0].path]).to.deep.equal([400, 'redirectUri']);
+    });
+    it('for the own pages where nobody is named, and without a redirect though one is', async () => {
+      const own = new URL(shop.service.address).origin;
+      for (const expectedOrigins of [undefined, null, []]) {
+        await shop.configure({ id: 'published', ...(expectedOrigins !== undefined && { expectedOrigins }) });
+        const made = await offer({ requestId: 'published', redirectUri: 'https://shop.example/done' });
+        expect(made.status, made.text).to.equal(201);
+        const { payload } = decode(made.body.dcApi.requests[0].data.request);
+        expect(payload['expected_origins']).to.deep.equal([own]);
+        const asked = { session: made.body.session, uri: made.body.uri, payload, data: {} };
+        const answer = await present(asked, bound(asked, own));
+        expect([answer.status, answer.body?.redirect_uri]).to.deep.equal([200, undefined]);
+        expect((await shop.session(asked.session)).status).to.equal('completed');
+      }
     });
     for (const origin of [
       ...[

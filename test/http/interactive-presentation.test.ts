@@ -17,6 +17,7 @@ describe('A presentation before an issuance', () => {
 
   before(async () => {
     issuer = await Issuer.open();
+    await issuer.write('/key-chain', { id: 'others', usageType: 'signing' });
     held = await issuer.hold();
   });
   after(() => issuer.close());
@@ -181,7 +182,7 @@ describe('A presentation before an issuance', () => {
     ];
 
     before(async () => {
-      await issuer.check('strangers', { trustAnchors: [] });
+      await issuer.check('strangers', { trustAnchors: [{ keyChainId: 'others' }] });
       await issuer.badge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'strangers' }]);
     });
 
@@ -274,7 +275,7 @@ describe('A presentation before an issuance', () => {
     await issuer.check('fickle');
     await issuer.badge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
     const { wallet, asked } = await ask('changing');
-    await issuer.check('fickle', { trustAnchors: [] });
+    await issuer.check('fickle', { trustAnchors: [{ keyChainId: 'others' }] });
     expectError(await wallet.present(asked, held), 'access_denied');
   });
 

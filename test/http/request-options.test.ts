@@ -2,6 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { compactDecrypt, exportJWK, generateKeyPair } from 'jose';
 import { bind, decode, encrypt, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import { certify, pem } from '../support/test-certificates.ts';
+import { createTenant } from '../support/test-service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: members of requests
 type Members = Record<string, any>;
@@ -39,6 +41,32 @@ describe('a presentation request', () => {
       expect(new URL(asked.payload['response_uri']).hostname).to.equal(host);
       expect(new URL(asked.uri).searchParams.get('client_id')).to.equal(asked.payload['client_id']);
       expect((await shop.present(asked, held)).status).to.equal(200);
+    });
+    it('is refused at the offer where the access certificate names another host, or none', async () => {
+      const { token } = await createTenant(shop.service, 'elsewhere');
+      const call = (method: string, path: string, json?: object) =>
+        shop.service.call(method, path, { token, ...(json && { json }) });
+      const authority = await certify({ name: 'CA', ca: true });
+      expect((await call('DELETE', '/key-chain/access')).status).to.equal(200);
+      const json = { id: 'dns', dcql_query: QUERY, clientIdPrefix: 'x509_san_dns' };
+      for (const [id, dns] of [
+        ['other', ['other.example']],
+        ['none', []],
+      ] as const) {
+        const leaf = await certify({ name: id, by: authority, dns });
+        const key = leaf.privateKey.export({ type: 'pkcs8', format: 'pem' });
+        const body = { id, usageType: 'access', key, certificates: pem(leaf) };
+        const made = await call('POST', '/key-chain/import', body);
+        expect(made.status, made.text).to.equal(201);
+        expect((await call('POST', '/verifier/config', json)).status).to.equal(201);
+        const asked = await call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'dns' });
+        expect([asked.status, asked.body.errors?.[0].path], asked.text).to.deep.equal([
+          400,
+          'clientIdPrefix',
+        ]);
+        await call('DELETE', '/verifier/config/dns');
+        await call('DELETE', `/key-chain/${id}`);
+      }
     });
     it('is served until its key is taken away, like others', async () => {
       const made = await shop.call('POST', '/key-chain', { id: 'brief', usageType: 'access', usage: 'sign' });
@@ -163,9 +191,43 @@ describe('a presentation request', () => {
       expect([answer.status, answer.text]).to.deep.equal([200, asked.text]);
     });
 
+    it('is not encrypted to a key that is for signatures', async () => {
+      const { publicKey } = await generateKeyPair('ES256', { extractable: true });
+      const keys = [{ ...(await exportJWK(publicKey)), use: 'sig' }];
+      const { asked, answer } = await fetched({ jwks: { keys } });
+      expect([answer.status, answer.text]).to.deep.equal([200, asked.text]);
+    });
+
+    it('is given to a wallet that can do more than is asked', async () => {
+      const { answer } = await fetched({
+        vp_formats_supported: {
+          'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256', 'EdDSA'], 'kb-jwt_alg_values': ['ES256'] },
+          mso_mdoc: {},
+        },
+        response_modes_supported: ['direct_post.jwt', 'fragment'],
+        response_types_supported: ['vp_token', 'code'],
+      });
+      expect(answer.status, answer.text).to.equal(200);
+    });
+
     const unable: readonly [string, object][] = [
       ['other formats', { vp_formats_supported: { jwt_vc_json: {} } }],
       ['formats that are none', { vp_formats_supported: 'dc+sd-jwt' }],
+      ['other algorithms', { vp_formats_supported: { 'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256K'] } } }],
+      [
+        'other algorithms of its own',
+        { vp_formats_supported: { 'dc+sd-jwt': { 'kb-jwt_alg_values': ['RS256'] } } },
+      ],
+      ['other ways to answer', { response_modes_supported: ['fragment', 'direct_post'] }],
+      ['other answers', { response_types_supported: ['code'] }],
+      [
+        'a key for encryption that does not fit',
+        { jwks: { keys: [{ kty: 'OKP', crv: 'X25519', x: 'AA' }] } },
+      ],
+      [
+        'a key for encryption on another curve',
+        { jwks: { keys: [{ kty: 'EC', crv: 'P-384', use: 'enc', x: 'AA', y: 'AA' }] } },
+      ],
       ['other client identifiers', { client_id_prefixes_supported: ['x509_san_dns'] }],
       ['other signatures', { request_object_signing_alg_values_supported: ['RS256'] }],
       ['other key agreement', { authorization_encryption_alg_values_supported: ['RSA-OAEP'] }],

@@ -60,7 +60,7 @@ export class Issuer {
 
   /** A presentation configuration that trusts the cards of this issuer, unless it says otherwise. */
   check(id: string, more: object = {}): Promise<void> {
-    const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }] };
+    const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
     return this.write('/verifier/config', { id, responseMode: 'direct_post', ...trusted, ...more });
   }
 

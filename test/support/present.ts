@@ -194,7 +194,7 @@ export class Shop {
 
   /** Writes a presentation configuration that trusts the issuer unless it says otherwise. */
   async configure(changes: object): Promise<void> {
-    const trusted = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }] };
+    const trusted = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }], values: 'requested' };
     const written = await this.call('POST', '/verifier/config', { ...trusted, ...changes });
     expect(written.status, written.text).to.equal(201);
   }

@@ -3,11 +3,10 @@ import { RegistrationCertificateRequest } from '../../../domain/registrar/regist
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
-  OWN_AUTHORITIES,
   type PresentationConfiguration,
   TransactionData,
-  TrustAnchorConfig,
 } from '../../../domain/verification/configuration.ts';
+import { OWN_AUTHORITIES, TrustAnchorConfig } from '../../../domain/verification/trust-anchor.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
 import { TenantReference, toTenantReference } from '../shapes.ts';
 import { viewOf } from '../view-of.ts';
@@ -45,6 +44,7 @@ export const PresentationConfigurationView = z
     accessCertId: KeyReference.describe('The same, by its older name'),
     trustAnchors: z.array(TrustAnchorView).describe('Whose credentials are accepted'),
     requireResponseCode: z.boolean().nullable().describe('As it holds under the profile of the tenant'),
+    values: z.enum(['disclosed', 'requested']).nullable().describe('Null: disclosed'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
   })

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { Refusal } from '../../shared/refusal.ts';
 import type { Match, PresentedCredential } from './match.ts';
 import type { ClaimsPath, IsUndisclosed } from './path.ts';
 
@@ -21,6 +22,33 @@ export function pickRequested(
   const paths = isMdoc ? match.paths : match.paths.filter(([first]) => !PROTOCOL_MEMBERS.has(first));
   const picked = pick(paths, 0, credential.claims, isUndisclosed);
   return isJsonObject(picked) ? picked : {};
+}
+
+/**
+ * All that a wallet disclosed of a credential, without what binds it to its holder and says where its status is. Elements of an
+ * mdoc that have no JSON form, and that nobody asked for, are left out.
+ */
+export function pickDisclosed(credential: PresentedCredential, isUndisclosed: IsUndisclosed): JsonObject {
+  if (credential.format !== 'mso_mdoc') return pickVisible(credential.claims, isUndisclosed);
+  return pickMembers(credential.claims, Object.keys(credential.claims), (_, elements) =>
+    isJsonObject(elements)
+      ? Object.fromEntries(
+          Object.keys(elements).flatMap((name) => {
+            const value = readable(elements, name);
+            return value === undefined ? [] : [[name, value]];
+          }),
+        )
+      : undefined,
+  );
+}
+
+function readable(elements: JsonObject, name: string): Json | undefined {
+  try {
+    return elements[name];
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
 }
 
 function pickVisible(payload: Readonly<Record<string, unknown>>, isUndisclosed: IsUndisclosed): JsonObject {

@@ -3,6 +3,7 @@ import { openDecrypted, openPresentation } from '../../../domain/oauth/interacti
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { openDcApiData, openForm, openPlaintext } from '../../../domain/verification/envelope.ts';
+import { supportedOf } from '../../../domain/verification/request-object.ts';
 import { readWalletMetadata, readWishes } from '../../../domain/verification/wallet-parameters.ts';
 import { oneOf, promise, type Target } from '../engine/target.ts';
 import { attempt, JOSE_WORDS, JSON_WORDS, KEYS, lines } from './seeds.ts';
@@ -25,7 +26,13 @@ function envelope(input: Buffer): void {
   openDecrypted(first);
 }
 
-const demands = { formats: ['dc+sd-jwt'], clientIdPrefix: 'x509_hash', signedWith: 'ES256', encrypts: true };
+const demands = {
+  formats: supportedOf(['dc+sd-jwt']),
+  responseMode: 'direct_post.jwt',
+  clientIdPrefix: 'x509_hash',
+  signedWith: 'ES256',
+  encrypts: true,
+};
 const metadata = {
   vp_formats_supported: { 'dc+sd-jwt': {} },
   client_id_prefixes_supported: ['x509_hash'],

@@ -9,15 +9,15 @@ import { CARD_QUERY, LICENCE_QUERY, type PresentationCase, type World } from './
 const TRUST: readonly PresentationCase[] = [
   {
     row: 138,
-    what: 'a card where nobody is trusted',
+    what: 'a card of others where nothing is said about trust',
     reason: 'untrusted_chain',
     effect: 'needed',
-    configuration: { trustAnchors: [] },
+    configuration: { trustAnchors: undefined },
     present: (world, asked) => world.card(asked),
   },
   {
     row: 138,
-    what: 'a licence where nothing is said about trust',
+    what: 'a licence of others where nothing is said about trust',
     reason: 'untrusted_chain',
     format: 'mso_mdoc',
     effect: 'needed',

@@ -105,6 +105,7 @@ export async function openWorld(): Promise<World> {
       id,
       dcql_query: { credentials: [CARD_QUERY] },
       trustAnchors: [{ certificate: pem(authority) }],
+      values: 'requested',
       webhook: { url: `${backend.url}/hook` },
       ...changes,
     };

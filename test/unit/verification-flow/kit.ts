@@ -276,6 +276,7 @@ export class World {
       dcql_query: query({ id: 'card' }),
       webhook: { url: 'https://shop.example/hook' },
       trustAnchors: [{ certificate: pemOf(this.issuer) }, { keyChainId: 'signing' }],
+      values: 'requested',
       ...changes,
     });
     const save = async () => {

@@ -86,7 +86,7 @@ describe('The presentation configurations of a tenant', () => {
     ['a change of nothing', () => update('nothing', {}), 'not_found'],
     ['a change of what the client may not use', () => update('check', {}, other()), 'not_found'],
     ['a change of the id', () => update('check', { id: 'other' }), 'invalid_input id'],
-    ['a change that makes it invalid', () => update('check', { lifeTime: 1 }), 'invalid_input lifeTime'],
+    ['a change that makes it invalid', () => update('check', { lifeTime: 0 }), 'invalid_input lifeTime'],
     ['the removal of nothing', () => remove('nothing'), 'not_found'],
     ['the removal of what the client may not use', () => remove('check', other()), 'not_found'],
     [
@@ -124,8 +124,9 @@ describe('The presentation configurations of a tenant', () => {
       },
       'transaction_data.0.credential_ids.0',
     ],
-    ['that last half a minute less a second', { lifeTime: 29 }, 'lifeTime'],
-    ['that last more than a day', { lifeTime: 86_401 }, 'lifeTime'],
+    ['that last no second', { lifeTime: 0 }, 'lifeTime'],
+    ['that last more than a year', { lifeTime: 31_536_001 }, 'lifeTime'],
+    ['that trust nobody', { trustAnchors: [] }, 'trustAnchors'],
     ['with a way back to nowhere', { redirectUri: '/done' }, 'redirectUri'],
     ['with a way back into a script', { redirectUri: 'javascript:alert(1)' }, 'redirectUri'],
     [

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
+import { WebAddress } from '../shared/web-address.ts';
+import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
+
+/** The CAs of the tenant's key chains that issue, and the certificates of those that have no CA here. */
+export const OWN_AUTHORITIES = { ownAuthorities: true } as const;
+
+/** Whose credentials are accepted: a certificate of this service or of somebody else. */
+export const TrustAnchorConfig = z
+  .union(
+    [
+      z.strictObject({
+        certificate: textUpTo(20_000).describe(
+          'PEM; a CA certificate, or an issuer certificate as a pin. Certificates of different keys have different key identifiers',
+        ),
+      }),
+      z.strictObject({
+        ownAuthorities: z
+          .literal(true)
+          .describe('every own key chain that issues, as they are at each moment'),
+      }),
+      z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
+      z.strictObject({
+        trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
+        signedBy: listUpTo(textUpTo(20_000), 20)
+          .optional()
+          .describe(
+            'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
+          ),
+        serviceTypes: listUpTo(
+          z
+            .string()
+            .max(300)
+            .refine(
+              isCredentialIssuanceType,
+              'the type of a service that issues credentials, which ends with /Issuance',
+            ),
+          20,
+        )
+          .optional()
+          .describe(
+            `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
+          ),
+      }),
+    ],
+    'one of ownAuthorities, certificate, keyChainId, trustList',
+  )
+  .meta({ id: 'TrustAnchor' });
+
+export type TrustAnchorConfig = z.infer<typeof TrustAnchorConfig>;
