@@ -213,7 +213,7 @@ describe('configurations through HTTP', () => {
 
     it('are not listed by a parameter that nobody knows', async () => {
       expectInvalid(await call('GET', '/issuer/deferred?sesion=x'), 'query.sesion');
-      expectInvalid(await call('GET', '/issuer/credentials?limit=3'), 'query.limit');
+      expectInvalid(await call('GET', '/issuer/credentials?limt=3'), 'query.limt');
     });
 
     it('have no member that nobody knows, at any depth', async () => {
