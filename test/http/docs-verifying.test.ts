@@ -232,7 +232,8 @@ describe('the page about verifying', () => {
     await button.onclick?.();
     const seen = await sessionOf(session);
     expect(location.href, seen.failure?.message).to.equal('/done');
-    expect(withoutIssuers(seen.credentials)).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
+    expect(seen.credentials).to.have.length(1);
+    expect(seen.credentials[0].values).to.deep.include({ name: 'Ada' });
   });
 
   it('says what each reason of a refusal means', () => {

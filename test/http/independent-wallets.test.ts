@@ -186,7 +186,12 @@ describe('wallets and readers of other people', () => {
     before(async () => {
       const chain = await service.call('GET', '/key-chain/access', { token: tenant.token });
       verifier = String(chain.body.rootCertificate).replaceAll(/-----[^-]+-----|\s/g, '');
-      const shared = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'gb' }], expectedOrigins: [ORIGIN] };
+      const shared = {
+        dcql_query: QUERY,
+        trustAnchors: [{ keyChainId: 'gb' }],
+        expectedOrigins: [ORIGIN],
+        values: 'requested',
+      };
       await post('/verifier/config', { id: 'sealed', ...shared });
       await post('/verifier/config', { id: 'plain', responseMode: 'direct_post', ...shared });
       await post('/verifier/config', { id: 'unsigned', dcApiRequest: 'unsigned', ...shared });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { QUERY } from '../support/present.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const ALTERNATIVES = 'one of certificate, keyChainId, trustList';
+const ALTERNATIVES = 'one of ownAuthorities, certificate, keyChainId, trustList';
 const NOBODY = 'there is no such member';
 const meant = (name: string) => `${NOBODY}; did you mean ${name}?`;
 

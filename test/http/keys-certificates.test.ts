@@ -156,7 +156,7 @@ describe('The certificates of a key', () => {
 
       it('stay while a configuration trusts their authority', async () => {
         const id = `trusted-${member}`;
-        await created('/key-chain', { id, usageType: 'access' });
+        await created('/key-chain', { id, usages: ['access', 'signing'] });
         await created('/verifier/config', { id, dcql_query: QUERY, trustAnchors: [{ keyChainId: id }] });
         const answer = await call('PATCH', `${path}/${id}`, { [member]: await certificateFor(id) });
         expect([answer.status, answer.body.detail]).to.deep.equal([

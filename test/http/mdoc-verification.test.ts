@@ -44,10 +44,12 @@ describe('verifying mdocs through HTTP', () => {
     };
     await write('/issuer/credentials', { id: 'mdl', config, statusManagement: true });
     await write('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-    const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }] };
+    const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
     await write('/verifier/config', { id: 'plain', responseMode: 'direct_post', ...trusted });
     await write('/verifier/config', { id: 'encrypted', ...trusted });
-    await write('/verifier/config', { id: 'nobody', dcql_query: QUERY, responseMode: 'direct_post' });
+    await write('/key-chain', { id: 'others', usageType: 'signing' });
+    const others = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'others' }] };
+    await write('/verifier/config', { id: 'others', responseMode: 'direct_post', ...others });
     ({ held, issuedIn } = await hold());
   });
   after(() => service.close());
@@ -148,7 +150,7 @@ describe('verifying mdocs through HTTP', () => {
       'plain',
       (request) => deviceResponse(held, transcriptOf(request), ['family_name']),
     ],
-    ['of an issuer that is not trusted', 'nobody', (request) => deviceResponse(held, transcriptOf(request))],
+    ['of an issuer that is not trusted', 'others', (request) => deviceResponse(held, transcriptOf(request))],
     ['that is none', 'plain', () => 'AAAA'],
   ];
   for (const [what, id, make] of refusals) {
