@@ -79,6 +79,7 @@ export const CredentialConfig = written({
     claims.forEach(({ path, display = [] }, index) => {
       const [first, second, ...below] = path;
       if (repeatsLocale(display)) refuse(['claims', index, 'display'], 'each locale stands at most once');
+      if (path.length === 0) return; // its own shape tells
       // OpenID4VCI 1.0 appendix C.2
       const isElement = typeof first === 'string' && typeof second === 'string';
       if (isMdoc && !isElement) refuse(['claims', index, 'path'], 'begins with a namespace and an element');

@@ -94,6 +94,12 @@ describe('A credential configuration', () => {
     ['an SD-JWT claim at a position', paths(SD_JWT.config, [0]), 'config.claims.0.path'],
     ['an SD-JWT VC with a document type', { config: { ...SD_JWT.config, docType: MDL } }, 'config.docType'],
     [
+      'a card without a name',
+      { config: { ...SD_JWT.config, display: [{ locale: 'en' }] } },
+      'config.display.0.name',
+    ],
+    ['a claim at an empty path', described([]), 'config.claims.0.path'],
+    [
       'a language twice',
       { config: { ...SD_JWT.config, display: [DISPLAY[0], { name: 'Other', locale: 'EN' }] } },
       'config.display',
