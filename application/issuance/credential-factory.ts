@@ -99,7 +99,12 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
         alwaysVisible: protocolClaims({
           issuer,
           vct: vctOf(configuration, issuer),
-          times: sdJwtTimes(now, configuration.lifeTime, header.x5c.length > 0 ? chain.active : undefined),
+          times: sdJwtTimes(
+            now,
+            configuration.lifeTime,
+            header.x5c.length > 0 ? chain.active : undefined,
+            drawn(random),
+          ),
           ...defined({ vctIntegrity, holderKey, status }),
         }),
         claims,
@@ -129,13 +134,18 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
         claimsByNamespace,
         holderKey,
         signer,
-        validity: mdocValidity(now, lifeTime, validity),
+        validity: mdocValidity(now, lifeTime, validity, drawn(random)),
         ...defined({ status }),
         randomBytes: (length) => random.bytes(length),
       });
       return { toSign: prepared.toSign, seal: (signature) => sealMdoc(prepared, signature) };
     };
   }
+}
+
+/** @returns from 0 to below 1. */
+function drawn(random: Random): number {
+  return random.bytes(4).readUInt32BE() / 2 ** 32;
 }
 
 function missingSignature(): never {

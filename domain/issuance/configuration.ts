@@ -127,7 +127,11 @@ export const CredentialConfigurationBody = z
       .min(60, 'at least 60 seconds')
       .max(3_155_760_000)
       .nullish()
-      .describe('seconds; without it an SD-JWT VC does not expire and an mdoc lives 90 days'),
+      .describe(
+        'seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never ' +
+          'exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy ' +
+          'loses a random part of up to a tenth',
+      ),
     schema: jsonObject('a JSON Schema object')
       .nullish()
       .describe(

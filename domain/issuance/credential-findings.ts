@@ -69,7 +69,21 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   ];
 }
 
+/** Below it the tenth that ends are spread over is at most two minutes. */
+const SPREAD_LIFETIME_SECONDS = 1210;
+
 function validityFindings({ config, lifeTime, statusManagement }: CredentialConfigurationBody): Finding[] {
+  if (typeof lifeTime === 'number' && lifeTime < SPREAD_LIFETIME_SECONDS) {
+    return [
+      {
+        rule: 'RFC 9901 section 10.1',
+        member: 'lifeTime',
+        concerns: 'holders, whose copies verifiers can link by their end',
+        message: 'the ends of copies that are issued together lie within two minutes',
+        change: `${SPREAD_LIFETIME_SECONDS} seconds or more spread them over more`,
+      },
+    ];
+  }
   if (statusManagement || config.format === 'mso_mdoc' || (lifeTime !== null && lifeTime !== undefined))
     return [];
   return [
