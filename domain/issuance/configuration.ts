@@ -15,10 +15,14 @@ import { TypeMetadataInput } from './type-metadata-input.ts';
 const KeyAttestationsRequired = z.strictObject({
   key_storage: listUpTo(textUpTo(500), 20)
     .optional()
-    .describe('Accepted attack resistance of the key store, such as `iso_18045_high`; any unless stated'),
+    .describe(
+      'Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated',
+    ),
   user_authentication: listUpTo(textUpTo(500), 20)
     .optional()
-    .describe('Accepted resistance of the user authentication that opens the key; any unless stated'),
+    .describe(
+      'Accepted resistance of the user authentication that opens the key, at least one; any unless stated',
+    ),
 });
 
 const PROOF_TYPES = ['jwt', 'attestation'] as const;
@@ -93,7 +97,7 @@ export const CredentialConfigurationBody = z
       .min(1)
       .refine((types) => new Set(types).size === types.length, 'each once')
       .optional()
-      .describe('default jwt; with keyAttestationsRequired both'),
+      .describe('at least one; default jwt, with keyAttestationsRequired both'),
     keyAttestationsRequired: KeyAttestationsRequired.nullish().describe(
       'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted',
     ),
