@@ -3,8 +3,8 @@ import type { Frame } from '../formats/sd-jwt/disclosure-frame.ts';
 import type { FieldError } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import type { ClaimPath } from './credential-config.ts';
+import { disclosability } from './disclosability.ts';
 import { schemaAt } from './frame-schema.ts';
-import { disclosability } from './type-metadata.ts';
 import type { TypeClaim } from './type-metadata-input.ts';
 
 /** What the metadata of a type says of its claims; readers refuse a credential that does otherwise (SD-JWT VC section 5.7). */
