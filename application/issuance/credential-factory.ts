@@ -3,6 +3,7 @@ import { readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts
 import { DRIVING_LICENCE, issuingPlaceFault } from '../../domain/formats/mdoc/driving-licence.ts';
 import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
 import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
+import { withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { mdocValidity, protocolClaims, sdJwtTimes } from '../../domain/issuance/credential.ts';
 import { mdocElements } from '../../domain/issuance/mdoc-claims.ts';
@@ -23,7 +24,7 @@ import { Clock } from '../ports/clock.ts';
 import { Kms, type ToSign } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { denied, frameOf } from './collect-claims.ts';
+import { binarySchemaOf, denied, frameOf } from './collect-claims.ts';
 import { hostedType } from './hosted-type.ts';
 
 /** What makes one copy of a credential differ from the others. */
@@ -92,6 +93,8 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
       x5c: signingChain(chain),
     }));
     const frame = frameOf(configured, configuration);
+    const binary = binarySchemaOf(configured, configuration);
+    const shown = binary === undefined ? claims : withDataUris(claims, binary);
     const vctIntegrity = hostedType(configured, configuration)?.integrity;
     return ({ holderKey, status }) => {
       const prepared = prepareSdJwt({
@@ -107,7 +110,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
           ),
           ...defined({ vctIntegrity, holderKey, status }),
         }),
-        claims,
+        claims: shown,
         ...defined({ frame }),
         randomBytes: (length) => random.bytes(length),
       });

@@ -139,7 +139,8 @@ export const CredentialConfigurationBody = z
     schema: jsonObject('a JSON Schema object')
       .nullish()
       .describe(
-        'JSON Schema 2020-12 that claims of every source have to fit; references to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together',
+        'JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data ' +
+          'URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together',
       ),
   })
   .superRefine((body, context) => {
