@@ -1,6 +1,8 @@
 import { type Frame, readDisclosureFrame } from '../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { sdJwtFaults } from '../../domain/formats/sd-jwt/issue.ts';
+import { binaryFaults, hasBinaryClaims } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { paddedFrame } from '../../domain/issuance/frame-padding.ts';
 import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
 import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
 import { brokenRules, typeRules } from '../../domain/issuance/type-rules.ts';
@@ -74,7 +76,10 @@ function formatFaults({ configured, configuration, claims }: Issuable): readonly
   const { config } = configuration;
   const isMdoc = config.format === 'mso_mdoc';
   const frame = frameOf(configured, configuration);
-  const faults = isMdoc ? mdocFaults(config, claims) : sdJwtFaults(claims, frame);
+  const binary = binarySchemaOf(configured, configuration);
+  const faults = isMdoc
+    ? mdocFaults(config, claims)
+    : [...sdJwtFaults(claims, frame), ...(binary === undefined ? [] : binaryFaults(claims, binary))];
   if (faults.length > 0) return faults;
   return isMdoc
     ? missingClaims(config, mdocElements(config, claims))
@@ -84,10 +89,22 @@ function formatFaults({ configured, configuration, claims }: Issuable): readonly
 /** The frame of a configuration; undefined when nothing is selectively disclosable. */
 export function frameOf(
   configured: TenantConfiguration,
-  { id, disclosureFrame }: CredentialConfiguration,
+  { id, disclosureFrame, schema }: CredentialConfiguration,
 ): Frame | undefined {
   if (disclosureFrame === null || disclosureFrame === undefined) return undefined;
-  return configured.derive(`frame/${id}`, () => readDisclosureFrame(disclosureFrame));
+  return configured.derive(`frame/${id}`, () => {
+    const frame = readDisclosureFrame(disclosureFrame);
+    return schema === null || schema === undefined ? frame : paddedFrame(frame, schema);
+  });
+}
+
+/** The schema of an SD-JWT VC with claims that are bytes; undefined where none is. */
+export function binarySchemaOf(
+  configured: TenantConfiguration,
+  { id, config, schema }: CredentialConfiguration,
+): JsonObject | undefined {
+  if (schema === null || schema === undefined || config.format === 'mso_mdoc') return undefined;
+  return configured.derive(`binary/${id}`, () => hasBinaryClaims(schema)) ? schema : undefined;
 }
 
 /**

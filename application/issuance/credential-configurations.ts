@@ -5,6 +5,8 @@ import {
 } from '../../domain/issuance/configuration.ts';
 import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
+import { otherAlgorithmFaults } from '../../domain/issuance/stated-abilities.ts';
+import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
 import { parseWritten } from '../../domain/shared/read-written.ts';
@@ -102,6 +104,7 @@ async function put(
     const body = next(before);
     const chains = await keyChains.list();
     requireKeyChain(chains, 'signing', body.keyChainId, 'keyChainId', now);
+    assertAlgorithms(body, chains, now);
     checkSchema(schemaValidator, body.schema, before?.schema);
     assertCallable(webhooks, caller.tenantId, addressesOf(body));
     await assertMayAskFor(repositories, caller, body.iaeActions, before);
@@ -117,6 +120,26 @@ async function put(
     await credentialConfigurations.put(configuration);
     return configuration;
   });
+}
+
+/** What a configuration says of its signatures is what its key makes. */
+function assertAlgorithms(
+  { config, keyChainId }: CredentialConfigurationBody,
+  chains: readonly KeyChain[],
+  now: Date,
+): void {
+  if ((config.credential_signing_alg_values_supported ?? []).length === 0) return;
+  const [fault] = otherAlgorithmFaults(config, algorithmThatSigns(chains, keyChainId, now));
+  if (fault !== undefined) throw invalidInput(fault.path, fault.message);
+}
+
+function algorithmThatSigns(chains: readonly KeyChain[], keyChainId: string | null | undefined, now: Date) {
+  try {
+    return pickKeyChain(chains, 'signing', now, keyChainId ?? undefined).active.key.handle.algorithm;
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
 }
 
 /** One that is stored already stays usable, whatever its size. */

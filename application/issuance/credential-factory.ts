@@ -3,6 +3,7 @@ import { readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts
 import { DRIVING_LICENCE, issuingPlaceFault } from '../../domain/formats/mdoc/driving-licence.ts';
 import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
 import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
+import { withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { mdocValidity, protocolClaims, sdJwtTimes } from '../../domain/issuance/credential.ts';
 import { mdocElements } from '../../domain/issuance/mdoc-claims.ts';
@@ -23,7 +24,7 @@ import { Clock } from '../ports/clock.ts';
 import { Kms, type ToSign } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { denied, frameOf } from './collect-claims.ts';
+import { binarySchemaOf, denied, frameOf } from './collect-claims.ts';
 import { hostedType } from './hosted-type.ts';
 
 /** What makes one copy of a credential differ from the others. */
@@ -92,6 +93,8 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
       x5c: signingChain(chain),
     }));
     const frame = frameOf(configured, configuration);
+    const binary = binarySchemaOf(configured, configuration);
+    const shown = binary === undefined ? claims : withDataUris(claims, binary);
     const vctIntegrity = hostedType(configured, configuration)?.integrity;
     return ({ holderKey, status }) => {
       const prepared = prepareSdJwt({
@@ -99,10 +102,15 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
         alwaysVisible: protocolClaims({
           issuer,
           vct: vctOf(configuration, issuer),
-          times: sdJwtTimes(now, configuration.lifeTime, header.x5c.length > 0 ? chain.active : undefined),
+          times: sdJwtTimes(
+            now,
+            configuration.lifeTime,
+            header.x5c.length > 0 ? chain.active : undefined,
+            drawn(random),
+          ),
           ...defined({ vctIntegrity, holderKey, status }),
         }),
-        claims,
+        claims: shown,
         ...defined({ frame }),
         randomBytes: (length) => random.bytes(length),
       });
@@ -129,13 +137,18 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
         claimsByNamespace,
         holderKey,
         signer,
-        validity: mdocValidity(now, lifeTime, validity),
+        validity: mdocValidity(now, lifeTime, validity, drawn(random)),
         ...defined({ status }),
         randomBytes: (length) => random.bytes(length),
       });
       return { toSign: prepared.toSign, seal: (signature) => sealMdoc(prepared, signature) };
     };
   }
+}
+
+/** @returns from 0 to below 1. */
+function drawn(random: Random): number {
+  return random.bytes(4).readUInt32BE() / 2 ** 32;
 }
 
 function missingSignature(): never {

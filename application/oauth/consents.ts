@@ -31,7 +31,7 @@ export async function consentSubject(
   return {
     issuerName: (await configured.issuance()).display[0]?.name ?? (await configured.tenant()).name,
     credentials: request.credentialConfigurationIds.map(
-      (id) => configurations.find((entry) => entry.id === id)?.config.display[0]?.name ?? id,
+      (id) => configurations.find((entry) => entry.id === id)?.config.display?.[0]?.name ?? id,
     ),
     clientId: request.clientId,
     isVerified: holder.authenticated === true,

@@ -40,13 +40,16 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     return accepted;
   }
 
-  /** @returns the value of a `DPoP-Nonce` header; undefined for a tenant that uses none. */
+  /**
+   * @param isResource for the endpoints that take access tokens, whose nonces are others than those of their server.
+   * @returns the value of a `DPoP-Nonce` header; undefined for a tenant that uses none.
+   */
   async nonce(
     configured: TenantConfiguration,
-    { issuer, now, accessToken }: Pick<DpopExpectation, 'issuer' | 'now' | 'accessToken'>,
+    { issuer, now, isResource = false }: Pick<DpopExpectation, 'issuer' | 'now'> & { isResource?: boolean },
   ): Promise<string | undefined> {
     if ((await configured.issuance()).dPopNonce === 'off') return undefined;
-    return freshChallenge(this.ports, configured.tenantId, purposeOf(issuer, accessToken !== undefined), now);
+    return freshChallenge(this.ports, configured.tenantId, purposeOf(issuer, isResource), now);
   }
 
   /** RFC 9449 section 8: a nonce that is there has to be ours, and one of the last minutes. */

@@ -10,15 +10,21 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
+import { DpopProofs } from './dpop-proofs.ts';
 import { OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
 
-export type PushedRequest = { readonly request_uri: string; readonly expires_in: number };
+export type PushedRequest = {
+  readonly body: { readonly request_uri: string; readonly expires_in: number };
+  /** For the proof of the token request, also of a wallet that sent none yet (RFC 9449 section 8.2). */
+  readonly dpopNonce: string | undefined;
+};
 
 /** A pushed authorization request (RFC 9126, OpenID4VCI 1.0 section 5.1.4). */
 export class PushAuthorization extends needs({
   ...WORLD,
   oauthCallers: OAuthCallers,
+  dpopProofs: DpopProofs,
   random: Random,
   settings: ServiceSettings,
 }) {
@@ -28,7 +34,7 @@ export class PushAuthorization extends needs({
     server: AuthorizationServer,
     oauth: OAuthRequest,
   ): Promise<PushedRequest> {
-    const { store, tenantConfigurations, oauthCallers, clock, random } = this.ports;
+    const { store, tenantConfigurations, oauthCallers, dpopProofs, clock, random } = this.ports;
     const now = clock.now();
     const configured = await tenantConfigurations.serving(tenantId);
     const caller = await oauthCallers.identify(configured, server, 'par', oauth, now);
@@ -46,8 +52,11 @@ export class PushAuthorization extends needs({
     });
     await openAuthorization(store, tenantId, authorization, caller, now);
     return {
-      request_uri: REQUEST_URI_PREFIX + makeHandle(authorization.id, secret),
-      expires_in: REQUEST_URI_LIFETIME_SECONDS,
+      body: {
+        request_uri: REQUEST_URI_PREFIX + makeHandle(authorization.id, secret),
+        expires_in: REQUEST_URI_LIFETIME_SECONDS,
+      },
+      dpopNonce: await dpopProofs.nonce(configured, { issuer: configured.issuerOf(server), now }),
     };
   }
 }

@@ -123,5 +123,7 @@ export function hashCode(code: string): string {
 
 /** Transaction codes are short, so a plain hash could be undone; this one needs our key. @returns by the present secret first. */
 export function hashTxCode(settings: ServiceSettings, code: string): readonly string[] {
-  return settings.txCodeKeys.map((key) => createHmac('sha256', key).update(code).digest('base64url'));
+  // Keyboards write the same letter with and without combining characters.
+  const written = code.normalize('NFC');
+  return settings.txCodeKeys.map((key) => createHmac('sha256', key).update(written).digest('base64url'));
 }

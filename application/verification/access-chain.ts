@@ -1,6 +1,7 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { x509HashClientId, x509SanDnsClientId } from '../../domain/verification/request-object.ts';
 import { madeOnce } from '../made-once.ts';
 
@@ -24,6 +25,28 @@ export function accessIdentity(
 ): AccessIdentity {
   const chain = pick(chains, now, wantedId ?? undefined);
   return { chain, clientId: madeOnce(clientIds, chain, () => clientIdOf(chain)) };
+}
+
+export type RequestSigner = AccessIdentity & {
+  /** When `clientId` does not name the certificate. */
+  readonly signedAs?: string;
+};
+
+/**
+ * Who signs a request, by the name that its configuration wants.
+ * @param publicUrl where answers are posted to.
+ * @throws Failure `invalid_input`, as `accessIdentity`, or when the certificate does not name the host of `publicUrl`.
+ */
+export function requestSigner(
+  chains: readonly KeyChain[],
+  { accessKeyChainId, clientIdPrefix }: PresentationConfiguration,
+  publicUrl: string,
+  now: Date,
+): RequestSigner {
+  const identity = accessIdentity(chains, now, accessKeyChainId);
+  if (clientIdPrefix !== 'x509_san_dns') return identity;
+  const clientId = sanDnsClientId(identity.chain, new URL(publicUrl).hostname);
+  return { ...identity, clientId, signedAs: clientId };
 }
 
 /**

@@ -1,5 +1,4 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { AnswerName } from '../../domain/sessions/kept-answer.ts';
 import { isDcApi, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { publicIdOf } from '../../domain/sessions/session-search.ts';
@@ -32,7 +31,7 @@ import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
-import { accessIdentity, sanDnsClientId } from './access-chain.ts';
+import { type RequestSigner, requestSigner } from './access-chain.ts';
 import { awaitsCode } from './haip.ts';
 import {
   checkTransactionData,
@@ -40,7 +39,7 @@ import {
   originsOf,
   type PresentationRequestBody,
 } from './presentation-request.ts';
-import { requestParts, verifierInfo } from './request-parts.ts';
+import { requestParts, verifierInfo, verifierInfoForOthers } from './request-parts.ts';
 
 export type PresentationOffer = {
   readonly uri: string;
@@ -177,9 +176,9 @@ export class CreatePresentationRequest extends needs({
     making: Making,
     requestUrl: string,
     responseMode: Mode,
-    signer: Signer | undefined,
+    signer: RequestSigner | undefined,
   ) {
-    const { configuration, body, nonce } = making;
+    const { configured, configuration, body, nonce, now, isManager } = making;
     const common = {
       kind: 'verification',
       offerRequest: describeRequest(body),
@@ -189,56 +188,26 @@ export class CreatePresentationRequest extends needs({
       ...defined({ webhook: body.webhook ?? configuration.webhook ?? undefined }),
     } as const;
     const { encryption, ...asked } = common;
-    const verifierInfo = await this.#verifierInfo(making, signer?.chain);
+    const info = isManager ? verifierInfo : verifierInfoForOthers;
     return {
       common,
-      base: requestParameters({ ...asked, encryptionJwk: encryption?.publicJwk, verifierInfo }),
+      base: requestParameters({
+        ...asked,
+        encryptionJwk: encryption?.publicJwk,
+        verifierInfo: await info(this.ports, configured, configuration, signer?.chain, now),
+      }),
     };
   }
 
-  async #verifierInfo(
-    { configured, configuration, now, isManager }: Making,
-    chain: KeyChain | undefined,
-  ): Promise<readonly JsonObject[]> {
-    try {
-      return await verifierInfo(this.ports, configured, configuration, chain, now);
-    } catch (error) {
-      throw error instanceof Failure && !isManager ? withoutReason(error) : error;
-    }
+  async #signerOf({ configured, configuration, now }: Making): Promise<RequestSigner> {
+    return requestSigner(await configured.keyChains(), configuration, this.ports.settings.publicUrl, now);
   }
 
-  async #signerOf({ configured, configuration, now }: Making): Promise<Signer> {
-    const { chain, clientId } = accessIdentity(
-      await configured.keyChains(),
-      now,
-      configuration.accessKeyChainId,
-    );
-    if (configuration.clientIdPrefix !== 'x509_san_dns') return { chain, clientId };
-    const { hostname } = new URL(this.ports.settings.publicUrl);
-    return { chain, clientId: sanDnsClientId(chain, hostname), signedAs: clientId };
-  }
-
-  async #sign({ chain, signedAs }: Signer, parameters: JsonObject, { now, expiresAt }: Making) {
+  async #sign({ chain, signedAs }: RequestSigner, parameters: JsonObject, { now, expiresAt }: Making) {
     const payload = requestObjectClaims(parameters, { issuedAt: now, expiresAt });
     const requestObject = await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
     return { requestObject, ...defined({ signedAs }) };
   }
-}
-
-type Signer = {
-  readonly chain: KeyChain;
-  readonly clientId: string;
-  /** When `clientId` does not name the certificate. */
-  readonly signedAs?: string;
-};
-
-/** Addresses, ids and the state of the registrar are for those who manage configurations, and for the log. */
-function withoutReason(cause: Failure): Failure {
-  const { code, details } = cause;
-  const { retryAfterSeconds } = details;
-  const message =
-    'the registration certificate of this request cannot be used at present; the log says why under this request id';
-  return new Failure(code, { message, ...defined({ retryAfterSeconds }) }, { cause });
 }
 
 function offerOf(

@@ -1,5 +1,6 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { encodeTransactionData } from '../../domain/verification/request-object.ts';
@@ -50,4 +51,27 @@ export async function verifierInfo(
   const attached = (configuration.attached ?? []) as unknown as JsonObject[];
   const entry = await registrationCertificates.entryFor(configured, configuration, chain, now);
   return entry === undefined ? attached : [entry, ...attached];
+}
+
+/**
+ * The same for clients that do not manage configurations.
+ * @throws Failure that does not say why.
+ */
+export async function verifierInfoForOthers(
+  ...parameters: Parameters<typeof verifierInfo>
+): Promise<readonly JsonObject[]> {
+  try {
+    return await verifierInfo(...parameters);
+  } catch (error) {
+    throw error instanceof Failure ? withoutReason(error) : error;
+  }
+}
+
+/** Addresses, ids and the state of the registrar are for those who manage configurations, and for the log. */
+function withoutReason(cause: Failure): Failure {
+  const { code, details } = cause;
+  const { retryAfterSeconds } = details;
+  const message =
+    'the registration certificate of this request cannot be used at present; the log says why under this request id';
+  return new Failure(code, { message, ...defined({ retryAfterSeconds }) }, { cause });
 }

@@ -6,6 +6,7 @@ import type { ClaimPath, CredentialConfig } from './credential-config.ts';
 import { type KnownClaims, strangersIn } from './frame-names.ts';
 import { frameFaults } from './frame-schema.ts';
 import { mdocFaults, staticElements } from './mdoc-claims.ts';
+import { algorithmFaults, bindingMethodFaults } from './stated-abilities.ts';
 import { ruleFaults, typeRules } from './type-rules.ts';
 
 /** The members of a credential configuration that have to fit each other. */
@@ -24,7 +25,12 @@ type Judged = {
 /** What is wrong with a configuration although each member by itself is fine. */
 export function configurationFaults(body: Judged): readonly FieldError[] {
   const isMdoc = body.config.format === 'mso_mdoc';
-  return [...bindingFaults(body), ...(isMdoc ? faultsOfMdoc(body) : faultsOfSdJwt(body))];
+  return [
+    ...bindingFaults(body),
+    ...bindingMethodFaults(body.config, body.keyBinding),
+    ...algorithmFaults(body.config),
+    ...(isMdoc ? faultsOfMdoc(body) : faultsOfSdJwt(body)),
+  ];
 }
 
 function bindingFaults({ config, keyBinding, ...body }: Judged): FieldError[] {

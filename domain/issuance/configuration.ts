@@ -15,10 +15,14 @@ import { TypeMetadataInput } from './type-metadata-input.ts';
 const KeyAttestationsRequired = z.strictObject({
   key_storage: listUpTo(textUpTo(500), 20)
     .optional()
-    .describe('Accepted attack resistance of the key store, such as `iso_18045_high`; any unless stated'),
+    .describe(
+      'Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated',
+    ),
   user_authentication: listUpTo(textUpTo(500), 20)
     .optional()
-    .describe('Accepted resistance of the user authentication that opens the key; any unless stated'),
+    .describe(
+      'Accepted resistance of the user authentication that opens the key, at least one; any unless stated',
+    ),
 });
 
 const PROOF_TYPES = ['jwt', 'attestation'] as const;
@@ -93,7 +97,7 @@ export const CredentialConfigurationBody = z
       .min(1)
       .refine((types) => new Set(types).size === types.length, 'each once')
       .optional()
-      .describe('default jwt; with keyAttestationsRequired both'),
+      .describe('at least one; default jwt, with keyAttestationsRequired both'),
     keyAttestationsRequired: KeyAttestationsRequired.nullish().describe(
       'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted',
     ),
@@ -127,11 +131,16 @@ export const CredentialConfigurationBody = z
       .min(60, 'at least 60 seconds')
       .max(3_155_760_000)
       .nullish()
-      .describe('seconds; without it an SD-JWT VC does not expire and an mdoc lives 90 days'),
+      .describe(
+        'seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never ' +
+          'exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy ' +
+          'loses a random part of up to a tenth',
+      ),
     schema: jsonObject('a JSON Schema object')
       .nullish()
       .describe(
-        'JSON Schema 2020-12 that claims of every source have to fit; references to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together',
+        'JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data ' +
+          'URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together',
       ),
   })
   .superRefine((body, context) => {

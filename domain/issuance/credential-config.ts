@@ -3,6 +3,7 @@ import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { ImageUri } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 import { Locale, Logo, DisplayText as Text } from './display.ts';
+import { StatedAbilities } from './stated-abilities.ts';
 
 export const Color = z
   .string()
@@ -49,7 +50,11 @@ export const CREDENTIAL_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 
 export const CredentialConfig = written({
   format: z.enum(CREDENTIAL_FORMATS).describe('SD-JWT VC or ISO mdoc'),
-  display: listUpTo(CredentialDisplay, 50).describe('How wallets show it, by language'),
+  display: z
+    .array(CredentialDisplay)
+    .max(50)
+    .optional()
+    .describe('How wallets show it, by language; most show the id of the configuration where there is none'),
   scope: Scope.optional().describe(
     'What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it',
   ),
@@ -64,6 +69,7 @@ export const CredentialConfig = written({
     .record(Namespace, z.record(ElementName, z.json()))
     .optional()
     .describe('mso_mdoc: the elements of every document without claims of its own, by namespace'),
+  ...StatedAbilities,
 })
   .superRefine((config, context) => {
     const isMdoc = config.format === 'mso_mdoc';
@@ -74,7 +80,7 @@ export const CredentialConfig = written({
       if (!isMdoc && config[name] !== undefined) refuse([name], 'belongs to mso_mdoc');
     }
     // OpenID4VCI 1.0 section 12.2.4: one entry per language
-    if (repeatsLocale(config.display)) refuse(['display'], 'each locale stands at most once');
+    if (repeatsLocale(config.display ?? [])) refuse(['display'], 'each locale stands at most once');
     const claims = config.claims ?? [];
     claims.forEach(({ path, display = [] }, index) => {
       const [first, second, ...below] = path;

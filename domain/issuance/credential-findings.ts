@@ -24,6 +24,7 @@ export function credentialFindings(configuration: CredentialConfigurationBody): 
   const isMdoc = configuration.config.format === 'mso_mdoc';
   return [
     ...bindingFindings(configuration),
+    ...displayFindings(configuration),
     ...validityFindings(configuration),
     ...(isMdoc ? licenceFindings(configuration) : disclosureFindings(configuration)),
   ];
@@ -69,7 +70,34 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   ];
 }
 
+function displayFindings({ config }: CredentialConfigurationBody): Finding[] {
+  if ((config.display ?? []).length > 0) return [];
+  return [
+    {
+      rule: 'OpenID4VCI 1.0 section 12.2.4',
+      member: 'config.display',
+      concerns: 'users, whose wallets have no name for the credential',
+      message: 'metadata without a display; most wallets show the id of the configuration then',
+      change: 'give it a name in each language of its holders',
+    },
+  ];
+}
+
+/** Below it the tenth that ends are spread over is at most two minutes. */
+const SPREAD_LIFETIME_SECONDS = 1210;
+
 function validityFindings({ config, lifeTime, statusManagement }: CredentialConfigurationBody): Finding[] {
+  if (typeof lifeTime === 'number' && lifeTime < SPREAD_LIFETIME_SECONDS) {
+    return [
+      {
+        rule: 'RFC 9901 section 10.1',
+        member: 'lifeTime',
+        concerns: 'holders, whose copies verifiers can link by their end',
+        message: 'the ends of copies that are issued together lie within two minutes',
+        change: `${SPREAD_LIFETIME_SECONDS} seconds or more spread them over more`,
+      },
+    ];
+  }
   if (statusManagement || config.format === 'mso_mdoc' || (lifeTime !== null && lifeTime !== undefined))
     return [];
   return [
@@ -95,7 +123,7 @@ function disclosureFindings({ disclosureFrame, config, vct }: CredentialConfigur
     });
   }
   const isHosted = vct === null || vct === undefined || (isJsonObject(vct) && vct['vct'] === undefined);
-  const nameless = config.display.findIndex(({ locale }) => locale === undefined);
+  const nameless = (config.display ?? []).findIndex(({ locale }) => locale === undefined);
   if (isHosted && nameless >= 0) {
     findings.push({
       rule: 'SD-JWT VC section 5.5',

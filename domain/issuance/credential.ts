@@ -5,21 +5,27 @@ const HOUR = 3600;
 const DAY = 24 * HOUR;
 
 /**
- * Times of a credential, rounded so that copies issued together or one after the other cannot be linked by them
- * (RFC 9901 section 10.1, OpenID4VCI 1.0 section 15.4.1): down to the day, for lifetimes under two days to the
- * hour; the end is rounded up, so no credential lives shorter than it was meant to.
+ * Times of a credential, which nobody can link copies by that are issued together or one after the other (RFC 9901
+ * section 10.1, OpenID4VCI 1.0 section 15.4.1). Both are rounded down: to the day for lifetimes above two days, else to
+ * the hour. Of less than two hours an hour cannot be taken away, so the end of each copy is drawn from the last tenth of
+ * them instead. No credential counts longer than it was meant to.
+ * @param drawn for this copy alone, from 0 to below 1.
  */
 export function credentialTimes(
   now: Date,
   lifeTimeSeconds: number | null | undefined,
+  drawn: number,
 ): { iat: number; exp?: number } {
   const seconds = Math.floor(now.getTime() / 1000);
-  const unit =
-    lifeTimeSeconds !== null && lifeTimeSeconds !== undefined && lifeTimeSeconds < 2 * DAY ? HOUR : DAY;
-  const iat = Math.floor(seconds / unit) * unit;
-  if (lifeTimeSeconds === null || lifeTimeSeconds === undefined) return { iat };
-  return { iat, exp: Math.ceil((seconds + lifeTimeSeconds) / unit) * unit };
+  if (lifeTimeSeconds === null || lifeTimeSeconds === undefined) return { iat: roundDown(seconds, DAY) };
+  const unit = lifeTimeSeconds > 2 * DAY ? DAY : HOUR;
+  const iat = roundDown(seconds, unit);
+  const end = seconds + lifeTimeSeconds;
+  if (lifeTimeSeconds >= 2 * HOUR) return { iat, exp: roundDown(end, unit) };
+  return { iat, exp: end - Math.floor(drawn * (Math.floor(lifeTimeSeconds / 10) + 1)) };
 }
+
+const roundDown = (seconds: number, unit: number) => Math.floor(seconds / unit) * unit;
 
 /** The lifetime of an mdoc for which none was configured, since its end is mandatory (ISO/IEC 18013-5 section 9.1.2.4). */
 const MDOC_LIFETIME_SECONDS = 90 * DAY;
@@ -28,13 +34,15 @@ const MDOC_LIFETIME_SECONDS = 90 * DAY;
  * Times of an mdoc, rounded likewise and within the validity of the certificate that vouches for it (ISO/IEC 18013-5
  * section 9.3.1). Where the certificate sets a bound the bound is the same for all copies, so they still look alike.
  * @param signer validity of the certificate; `now` lies within.
+ * @param drawn for this copy alone, from 0 to below 1.
  */
 export function mdocValidity(
   now: Date,
   lifeTimeSeconds: number | null | undefined,
   signer: { readonly notBefore: Date; readonly notAfter: Date },
+  drawn: number,
 ): { readonly signed: Date; readonly validFrom: Date; readonly validUntil: Date } {
-  const { iat, exp = iat } = credentialTimes(now, lifeTimeSeconds ?? MDOC_LIFETIME_SECONDS);
+  const { iat, exp = iat } = credentialTimes(now, lifeTimeSeconds ?? MDOC_LIFETIME_SECONDS, drawn);
   const signed = iat * 1000 >= signer.notBefore.getTime() ? new Date(iat * 1000) : firstTime(signer, now);
   const validUntil = exp * 1000 <= signer.notAfter.getTime() ? new Date(exp * 1000) : lastTime(signer, now);
   return { signed, validFrom: signed, validUntil };
@@ -58,13 +66,15 @@ function lastTime({ notAfter }: { readonly notAfter: Date }, now: Date): Date {
  * Times of an SD-JWT VC, which ends with the certificate that vouches for it at the latest: nobody could verify it any
  * longer. One without a lifetime stays without an end.
  * @param signer of the certificate that the credential carries; undefined when it carries none. `now` lies within.
+ * @param drawn for this copy alone, from 0 to below 1.
  */
 export function sdJwtTimes(
   now: Date,
   lifeTimeSeconds: number | null | undefined,
   signer: { readonly notAfter: Date } | undefined,
+  drawn: number,
 ): { iat: number; exp?: number } {
-  const { iat, exp } = credentialTimes(now, lifeTimeSeconds);
+  const { iat, exp } = credentialTimes(now, lifeTimeSeconds, drawn);
   if (exp === undefined) return { iat };
   if (signer === undefined || exp * 1000 <= signer.notAfter.getTime()) return { iat, exp };
   return { iat, exp: Math.floor(lastTime(signer, now).getTime() / 1000) };

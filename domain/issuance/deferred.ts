@@ -19,7 +19,7 @@ export type DeferredTransaction = {
   /** The grant whose tokens may fetch it; null for a token of a foreign authorization server. */
   readonly grantId: string | null;
   readonly credentialConfigurationId: string;
-  /** Proven keys of the wallet, one credential each; empty where none is bound. */
+  /** Proven keys of the wallet, one credential each; empty where none is bound, and once the transaction is over. */
   readonly holderKeys: readonly PublicJwk[];
   readonly status: DeferredStatus;
   readonly intervalSeconds: number;
@@ -59,6 +59,13 @@ export const DEFERRED_MOVES = {
   string,
   { readonly from: readonly DeferredStatus[]; readonly to: DeferredStatus }
 >;
+
+/** Where a transaction is over. Keys of the wallet are of no use any more and are erased (OpenID4VCI 1.0 section 15.4.1). */
+export const DEFERRED_ENDS: readonly DeferredStatus[] = [
+  DEFERRED_MOVES.retrieve.to,
+  DEFERRED_MOVES.fail.to,
+  DEFERRED_MOVES.expire.to,
+];
 
 /** What one step does to a deferred transaction whose time is not over. */
 export type DeferredChange = { readonly id: string } & (

@@ -10,13 +10,15 @@ export const DisclosurePolicy = z
     z.strictObject({ policy: z.literal('none').describe('To anybody') }),
     z.strictObject({
       policy: z.literal('allowList').describe('To the relying parties that are named'),
-      values: Names.describe('Relying parties, by the names that wallets find in their access certificates'),
+      values: Names.describe(
+        'Relying parties, by the names that wallets find in their access certificates; at least one',
+      ),
     }),
     z.strictObject({
       policy: z
         .literal('rootOfTrust')
         .describe('To relying parties whose certificates one of these vouches for'),
-      values: z.union([Name, Names]).describe('Names of the authorities'),
+      values: z.union([Name, Names]).describe('Names of the authorities, at least one'),
     }),
     z.strictObject({
       policy: z.literal('attestationBased').describe('To relying parties that present an attestation'),

@@ -44,6 +44,30 @@ export function schemaAt(schema: JsonObject, key: string | number): JsonObject |
   return position < prefix.length ? asSchema(prefix[position]) : asSchema(items);
 }
 
+/** More in a row lead in a circle. */
+const MAX_REFERENCES = 20;
+
+/**
+ * A schema, or what it refers to within the same document.
+ * @returns undefined where that leads nowhere.
+ */
+export function referredSchema(schema: JsonObject | undefined, root: JsonObject): JsonObject | undefined {
+  let next = schema;
+  for (let hop = 0; hop < MAX_REFERENCES; hop++) {
+    const { $ref } = next ?? {};
+    if (typeof $ref !== 'string') return next;
+    next = $ref === '#' ? root : definition(root, $ref);
+  }
+  return undefined;
+}
+
+function definition(root: JsonObject, reference: string): JsonObject | undefined {
+  const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([A-Za-z0-9_.-]+)$/.exec(reference) ?? [];
+  const all = Object.hasOwn(root, place) ? root[place] : undefined;
+  const found = isJsonObject(all) && Object.hasOwn(all, name) ? all[name] : undefined;
+  return isJsonObject(found) ? found : undefined;
+}
+
 function asSchema(value: Json | undefined): JsonObject | false | undefined {
   return value === false || isJsonObject(value) ? value : undefined;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
-import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
+import { Reference, textUpTo } from '../shared/bounds.ts';
 import type { Profile } from '../shared/finding.ts';
 import type { Timed } from '../shared/resource.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
@@ -16,7 +16,10 @@ const Seconds = z.number().int();
 const Use = z.enum(['off', 'optional', 'required']);
 export const IssuanceConfigurationBody = z
   .object({
-    display: listUpTo(DisplayInfo, 50).describe('How wallets show the issuer, by language'),
+    display: z
+      .array(DisplayInfo)
+      .max(50)
+      .describe('How wallets show the issuer, by language; an empty list says nothing of it'),
     signingKeyId: Reference.nullish().describe(
       'Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials ' +
         'are signed by `keyChainId` of their configuration',

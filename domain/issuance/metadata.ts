@@ -5,6 +5,7 @@ import { PUBLISHED_ALGORITHMS, type PublicJwk, type SigningAlgorithm } from '../
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
+import { bindingMethodOf } from './stated-abilities.ts';
 
 /** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
 export function scopeOf({ config, id }: CredentialConfiguration): string {
@@ -117,12 +118,17 @@ function configurationMetadata(
     ...(isMdoc ? { doctype: config.docType } : { vct: vctOf(configuration, issuer) }),
     // OpenID4VCI 1.0 appendices A.2.2 and A.3.2: numbers of COSE for an mdoc, names of JOSE for an SD-JWT VC
     credential_signing_alg_values_supported: algorithm && (isMdoc ? coseNumbersOf(algorithm) : [algorithm]),
-    cryptographic_binding_methods_supported: keyBinding ? [isMdoc ? 'cose_key' : 'jwk'] : undefined,
+    cryptographic_binding_methods_supported: keyBinding ? [bindingMethodOf(config)] : undefined,
     proof_types_supported: keyBinding ? proofTypes(configuration) : undefined,
-    credential_metadata: { display: config.display, claims: config.claims },
+    credential_metadata: ofUsers(config),
     // ETSI TS 119 472-3 section 4.2.5 publishes no name for the member; this one is in use.
     disclosure_policy: embeddedDisclosurePolicy,
   });
+}
+
+/** What users see of a credential; absent where nobody said anything. */
+function ofUsers({ display = [], claims = [] }: CredentialConfiguration['config']) {
+  return display.length === 0 && claims.length === 0 ? undefined : { display, claims };
 }
 
 function proofTypes(configuration: CredentialConfiguration): JsonObject {

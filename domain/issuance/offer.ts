@@ -20,6 +20,11 @@ const ClaimsSourceInput = z.discriminatedUnion('type', [
   }),
 ]);
 
+/** Whether a user can enter it as it is: wallets drop spaces at the ends. */
+function isTypeable(code: string): boolean {
+  return code === code.trim() && !/[\p{C}\p{Zl}\p{Zp}]/u.test(code);
+}
+
 /** Bit i of a session's mask stands for the i-th configuration, so an offer has at most this many. */
 const MAX_CONFIGURATIONS = 30;
 
@@ -36,7 +41,7 @@ export const OfferRequest = z
           'approval and authenticates nobody',
       ),
     credentialConfigurationIds: listUpTo(Reference, MAX_CONFIGURATIONS).describe(
-      'What is offered: ids of credential configurations, each once',
+      'What is offered: ids of credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1)',
     ),
     credentialClaims: z
       .record(z.string(), ClaimsSourceInput)
@@ -47,11 +52,15 @@ export const OfferRequest = z
       ),
     tx_code: z
       .string()
-      .regex(/^[\x21-\x7e]{4,64}$/, '4 to 64 printable characters without spaces')
+      .min(1)
+      .max(256)
+      .refine(isTypeable, 'without control characters, and without a space at either end')
       .optional()
       .describe(
-        'Transaction code that the user enters, for pre_authorized_code only. Send it on another way than the offer; the ' +
-          'wallet learns its length and whether it is digits. After 5 wrong ones the offer is of no use any more',
+        'Transaction code that the user enters, for pre_authorized_code only: 1 to 256 characters, without control characters ' +
+          'and without a space at either end, which wallets drop. Send it on another way than the offer; the wallet learns its ' +
+          'length and whether it is digits. After 5 wrong ones the offer is of no use any more, so four digits or more keep ' +
+          'out who guesses',
       ),
     tx_code_description: z
       .string()
@@ -185,7 +194,7 @@ export function composeOffer(
 function describeTxCode(code: string, description: string | undefined): JsonObject {
   return {
     input_mode: /^[0-9]+$/.test(code) ? 'numeric' : 'text',
-    length: code.length,
+    length: [...code].length,
     ...(description === undefined ? {} : { description }),
   };
 }

@@ -24,18 +24,20 @@ const Rendering = writtenFreely({
     background_color: Color.optional(),
     text_color: Color.optional(),
   }).optional(),
-  svg_templates: listUpTo(
-    writtenFreely({
-      uri: ImageUri,
-      'uri#integrity': Integrity.optional(),
-      properties: writtenFreely({
-        orientation: z.enum(['portrait', 'landscape']).optional(),
-        color_scheme: z.enum(['light', 'dark']).optional(),
-        contrast: z.enum(['normal', 'high']).optional(),
-      }).optional(),
-    }),
-    50,
-  ).optional(),
+  svg_templates: z
+    .array(
+      writtenFreely({
+        uri: ImageUri,
+        'uri#integrity': Integrity.optional(),
+        properties: writtenFreely({
+          orientation: z.enum(['portrait', 'landscape']).optional(),
+          color_scheme: z.enum(['light', 'dark']).optional(),
+          contrast: z.enum(['normal', 'high']).optional(),
+        }).optional(),
+      }),
+    )
+    .max(50)
+    .optional(),
 });
 
 /** The language of a display, which drafts before the twelfth called `lang`. */

@@ -8,7 +8,7 @@ import { vctOf } from './metadata.ts';
 
 type ClaimDescription = NonNullable<CredentialConfiguration['config']['claims']>[number];
 type TypeObject = Exclude<CredentialConfiguration['vct'], string | null | undefined>;
-type CredentialDisplay = CredentialConfiguration['config']['display'][number];
+type CredentialDisplay = NonNullable<CredentialConfiguration['config']['display']>[number];
 
 /**
  * Type metadata that the service hosts (SD-JWT VC section 5): what the configuration's `vct` object says, and for
@@ -23,9 +23,9 @@ export function typeMetadata(
   const { vct, config, description } = configuration;
   const own = typeof vct === 'object' && vct !== null ? vct : {};
   return compact({
-    name: config.display[0]?.name,
+    name: config.display?.[0]?.name,
     description,
-    display: config.display.flatMap(typeDisplay),
+    display: config.display?.flatMap(typeDisplay),
     claims: config.claims?.map((claim) => claimMetadata(claim, frame)),
     ...withLocales(own),
     vct: vctOf(configuration, issuer),

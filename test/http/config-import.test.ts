@@ -264,7 +264,8 @@ for (const { name, open, copy } of databases()) {
         'acme/keys/access.json': { usageType: 'access', key: SECRETS.ACME_ACCESS_KEY.replace('M', 'N') },
         'acme/issuance/credentials/card.json': { ...CARD, keyChainId: 'nowhere', lifeTime: 1 },
         'acme/issuance/credentials/more.json': { ...more, keyChainId: 'nowhere' },
-        'acme/issuance/credentials/more.yaml': 'id: more\nconfig: {format: dc+sd-jwt}\nvct: urn:more',
+        'acme/issuance/credentials/more.yaml':
+          'id: more\nconfig: {format: dc+sd-jwt, display: none}\nvct: urn:more',
         'acme/presentation/broken.json': '{"id": ',
         'acme/clients/acme-shop.json': { ...SHOP, secret: '***' },
         'acme/clients/till.json': {
@@ -281,7 +282,7 @@ for (const { name, open, copy } of databases()) {
         'other/keys/broken.json': { usageType: 'nothing' },
         'fourth/tenant.json': { name: 'Fourth', roles: ['issuance:manage'] },
         'fourth/clients/admin.json': { clientId: 'fourth-admin', roles: ['issuance:manage'] },
-        'third/issuance/config.json': { display: [] },
+        'third/issuance/config.json': { display: [{}] },
         'Third!/tenant.json': { name: placeholder('NOT_SET') },
       });
       const message = await failToStart({ ACME_PASSWORD: '' });
@@ -309,7 +310,7 @@ for (const { name, open, copy } of databases()) {
         /^fourth\/tenant.json: roles: the administrator has its roles in fourth\/clients\/admin.json/,
         /^other\/keys\/broken.json: usageType: /,
         /^other\/tenant.json: roles: /,
-        /^third\/issuance\/config.json: display: /,
+        /^third\/issuance\/config.json: display.0.name: /,
         /^third\/tenant.json: is missing/,
       ];
       for (const fault of expected)

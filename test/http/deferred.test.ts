@@ -301,6 +301,18 @@ describe('deferred issuance', () => {
     expect((await call('GET', '/issuer/deferred')).body.length).to.be.greaterThan(1);
   });
 
+  it('forgets the keys of the wallet once it has fetched the credential', async () => {
+    const one = await defer(2);
+    const keys = async () =>
+      (await call('GET', `/issuer/deferred/${one.transactionId}`)).body.holderKeys.length;
+    const path = `/issuer/deferred/${one.transactionId}/complete`;
+    expect((await call('POST', path, { claims: { name: 'Ada' } })).status).to.equal(200);
+    expect(await keys()).to.equal(2);
+    const fetched = await poll(one);
+    expect([fetched.status, fetched.body.credentials.length]).to.deep.equal([200, 2]);
+    expect(await keys()).to.equal(0);
+  });
+
   it('is nothing to a client of other configurations', async () => {
     const { transactionId } = await defer();
     const secret = 'secret-of-a-restricted-client-01234';

@@ -1,10 +1,16 @@
 import { expect } from 'chai';
+import { Backend } from '../support/backend.ts';
 import { type CredoWallets, credoWallets } from '../support/credo.ts';
 import { loadOracles } from '../support/oracles.ts';
 import { withoutIssuers } from '../support/results.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
-import { Openid4vcWallet, type StoredCredential } from '../wallets/openid4vc/wallet.ts';
+import {
+  Openid4vcWallet,
+  readableClaims,
+  type StoredCredential,
+  unnotified,
+} from '../wallets/openid4vc/wallet.ts';
 
 const PORTRAIT = Buffer.from('not really a picture').toString('base64url');
 /** ISO/IEC 18013-5 section 7.2.1, the mandatory elements. */
@@ -146,6 +152,82 @@ describe('wallets and readers of other people', () => {
       expect(seen.body.status).to.equal('completed');
     });
   }
+
+  describe('wait for what the issuer promised', () => {
+    let backend: Backend;
+    before(async () => {
+      backend = await Backend.start();
+      backend.on('/claims', { json: { deferred: true, interval: 1 } });
+      await post('/issuer/credentials', {
+        id: 'later',
+        config: { format: 'dc+sd-jwt', scope: 'later', display: [{ name: 'Later', locale: 'en' }] },
+        vct: 'urn:later:1',
+        keyChainId: 'gb',
+        claimsWebhook: { url: `${backend.url}/claims` },
+      });
+    });
+    after(() => backend.close());
+
+    const waiting = async (session: string) => {
+      const answer = await service.call('GET', `/issuer/deferred?session=${session}`, {
+        token: tenant.token,
+      });
+      return answer.body as { transactionId: string; status: string }[];
+    };
+    const complete = async (transactionId: string) => {
+      const json = { claims: { given_name: 'Ada' } };
+      const path = `/issuer/deferred/${transactionId}/complete`;
+      const answer = await service.call('POST', path, { token: tenant.token, json });
+      expect(answer.status, answer.text).to.equal(200);
+    };
+    const expectCompleted = async (session: string) => {
+      const seen = await service.call('GET', `/session/${session}`, { token: tenant.token });
+      expect(seen.body.status).to.equal('completed');
+    };
+
+    it('and take it when it is there', async () => {
+      const { uri, session } = await offer('pre_authorized_code', ['later']);
+      const wallet = new Openid4vcWallet(unnotified);
+      expect(await wallet.accept(uri)).to.deep.equal([]);
+      const [{ transactionId = '' } = {}, ...others] = await waiting(session);
+      expect(others).to.deep.equal([]);
+      expect(wallet.promised.map((promised) => promised.transactionId)).to.deep.equal([transactionId]);
+      expect(await wallet.fetchPromised(), 'not yet').to.deep.equal([]);
+      await complete(transactionId);
+      const [received] = await wallet.fetchPromised();
+      expect(readableClaims(received?.text ?? '')).to.deep.equal({});
+      expect(received?.text).to.match(/^ey[^~]+~$/);
+      await expectCompleted(session);
+    });
+
+    it('but for a fault of theirs, which is still there', async () => {
+      const { uri, session } = await offer('pre_authorized_code', ['later']);
+      const wallet = new Openid4vcWallet();
+      await wallet.accept(uri);
+      expect(await wallet.fetchPromised(), 'not yet').to.deep.equal([]);
+      await complete((await waiting(session))[0]?.transactionId ?? '');
+      const refused = await wallet.fetchPromised().catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(Error);
+    });
+
+    it('also in a second wallet, which checks it itself', async function () {
+      if (wallets === undefined) return this.skip();
+      const { uri, session } = await offer('pre_authorized_code', ['later']);
+      const serving = wallets.serve({ offer: uri, flow: 'pre_authorized_code', anchors: [anchor] });
+      let promised = await waiting(session);
+      for (let tries = 0; tries < 100 && promised.length === 0; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        promised = await waiting(session);
+      }
+      await complete(promised[0]?.transactionId ?? '');
+      const { credentials } = await serving;
+      expect(credentials.map(({ configurationId, format }) => [configurationId, format])).to.deep.equal([
+        ['later', 'dc+sd-jwt'],
+      ]);
+      expect(credentials[0]?.claims).to.deep.include({ vct: 'urn:later:1', given_name: 'Ada' });
+      await expectCompleted(session);
+    });
+  });
 
   describe('present what they hold', () => {
     const ORIGIN = 'https://shop.example';

@@ -125,8 +125,8 @@ export class Wallet {
     return body.access_token;
   }
 
-  nonce(): Promise<string> {
-    return this.world.createNonce.execute(this.tenantId);
+  async nonce(): Promise<string> {
+    return (await this.world.createNonce.execute(this.tenantId)).cNonce;
   }
 
   /** A request to a protected endpoint. */
@@ -166,7 +166,7 @@ export class Wallet {
     const all = Object.entries({ ...AUTHORIZATION_REQUEST, scope: 'card', ...changes });
     const form = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
     const asked = this.oauth(path, form, request);
-    return (await this.world.pushAuthorization.execute(this.tenantId, server, asked)).request_uri;
+    return (await this.world.pushAuthorization.execute(this.tenantId, server, asked)).body.request_uri;
   }
 
   /** The user approves. @returns a code of the built-in server. */

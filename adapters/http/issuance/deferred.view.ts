@@ -8,7 +8,9 @@ export const DeferredView = z
     tenantId: z.string(),
     sessionId: z.string(),
     credentialConfigurationId: z.string(),
-    holderKeys: z.array(z.record(z.string(), z.unknown())).describe('proven keys of the wallet'),
+    holderKeys: z
+      .array(z.record(z.string(), z.unknown()))
+      .describe('proven keys of the wallet, until the transaction is over'),
     status: z.enum(DEFERRED_STATUSES),
     credentials: z.array(z.string()).optional().describe('until the wallet has fetched them'),
     interval: z.number().describe('seconds between two polls of the wallet'),

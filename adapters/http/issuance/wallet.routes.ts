@@ -9,6 +9,7 @@ import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { headerValues } from '../header-values.ts';
+import { dpopNonceHeader } from '../oauth/server-endpoints.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { Document, TenantPath } from '../shapes.ts';
 
@@ -76,10 +77,12 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     method: 'post',
     path: '/:tenant/nonce',
     summary: 'Get a nonce for proofs (OpenID4VCI 1.0 section 7)',
+    description: 'The header `DPoP-Nonce` has the nonce for the DPoP proof of the credential request.',
     params: TenantPath,
     responses: { 200: z.object({ c_nonce: z.string() }) },
     async handle({ params }) {
-      return reply(200, { c_nonce: await useCases.createNonce.execute(params.tenant) });
+      const { cNonce, dpopNonce } = await useCases.createNonce.execute(params.tenant);
+      return reply(200, { c_nonce: cNonce }, dpopNonceHeader(dpopNonce));
     },
   }),
   route({

@@ -133,11 +133,12 @@ export function serverEndpoints(
       path: `${base}/par`,
       example: EXAMPLE_REQUEST,
       summary: `Push an authorization request to the ${server} server (RFC 9126)`,
+      description: 'The header `DPoP-Nonce` has the nonce for the DPoP proof of the token request.',
       responses: { 201: PushedRequestView, 401: 'The client did not authenticate' },
       async handle({ params, body, request }) {
         const asked = oauthRequest(body, request);
-        const pushed = await pushAuthorization.execute(params.tenant, server, asked);
-        return reply(201, pushed, PUSHED_HEADERS);
+        const { body: pushed, dpopNonce } = await pushAuthorization.execute(params.tenant, server, asked);
+        return reply(201, pushed, { ...PUSHED_HEADERS, ...dpopNonceHeader(dpopNonce) });
       },
     }),
     route({

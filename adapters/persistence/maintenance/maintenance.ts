@@ -60,7 +60,8 @@ const FORGET = Object.entries(FORGOTTEN).map(([table, key]) =>
 );
 const EXPIRE_DEFERRED = named(
   'expire_deferred',
-  `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null, updated_at = $1
+  `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null,
+     holder_keys = '[]', updated_at = $1
    where (tenant_id, id) in (select tenant_id, id from deferred_transactions
      where expires_at <= $1 and status in (${listOf(DEFERRED_MOVES.expire.from)}) limit $2)`,
 );

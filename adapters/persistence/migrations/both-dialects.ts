@@ -84,6 +84,10 @@ export const WEBHOOK_SECRETS = [
 
 export const PROFILES = ['alter table "tenants" add "profile" varchar(255) null'];
 
+export const FORGOTTEN_KEYS = [
+  `update "deferred_transactions" set "holder_keys" = '[]' where "status" in ('retrieved', 'failed', 'expired')`,
+];
+
 export const RENEWALS = [
   // Grants live for weeks beside their sessions, and go with them one by one.
   'create index "grants_by_session" on "grants" ("tenant_id", "session_id")',

@@ -1,5 +1,6 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Change, Committed, Part } from '../../../domain/changes/change.ts';
+import { DEFERRED_ENDS } from '../../../domain/issuance/deferred.ts';
 import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -15,7 +16,7 @@ import {
   readRevisions,
   SESSIONS,
 } from '../rows/session-codec.ts';
-import { named, type Statement } from '../statement.ts';
+import { listOf, named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
 import { insert, type SqliteRun, type SqliteSql } from './sql.ts';
 
@@ -68,7 +69,8 @@ const AUTHORIZATION_CHANGE = named(
 const DEFERRED_CHANGE = named(
   'deferred_change',
   `update deferred_transactions set status = $5, credentials = $6, batch_id = coalesce($7, batch_id),
-     error_message = $8, updated_at = $2
+     error_message = $8, updated_at = $2,
+     holder_keys = case when $5 in (${listOf(DEFERRED_ENDS)}) then '[]' else holder_keys end
    where tenant_id = $1 and id = $3 and status ${IN('$4')} and expires_at > $2`,
 );
 const IS_REVOKED = named(

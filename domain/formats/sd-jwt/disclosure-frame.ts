@@ -10,6 +10,8 @@ export type Frame = {
   readonly hidden: ReadonlySet<string | number>;
   /** How many digests without a disclosure are mixed in (RFC 9901 section 4.2.5). */
   readonly decoys: number;
+  /** Of `hidden`, what is replaced by a decoy where it is absent (RFC 9901 section 10.4). */
+  readonly padded?: ReadonlySet<string | number>;
   readonly children: ReadonlyMap<string, Frame>;
 };
 

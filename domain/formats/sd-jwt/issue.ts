@@ -103,7 +103,7 @@ function countSalts(value: Json, frame: Frame, path: string): number {
     if (isArray !== (typeof key === 'number')) {
       throw invalidInput(path, 'A disclosure frame names members of objects and positions of arrays.');
     }
-    if (Object.hasOwn(value, key)) count++;
+    if (Object.hasOwn(value, key) || frame.padded?.has(key)) count++;
   }
   for (const [key, child] of frame.children) {
     const member = memberAt(value, key);
@@ -152,7 +152,7 @@ function hideMembers(claims: JsonObject, frame: Frame, work: Work): JsonObject {
       visible[name] = value;
     }
   }
-  for (let decoy = 0; decoy < frame.decoys; decoy++) digests.push(digestOf(nextSalt(work)));
+  for (let decoy = decoysFor(claims, frame); decoy > 0; decoy--) digests.push(digestOf(nextSalt(work)));
   // RFC 9901 section 4.2.4.1: the order must not tell the order of the claims.
   if (digests.length > 0) visible['_sd'] = digests.sort();
   return visible;
@@ -168,6 +168,15 @@ function hidePositions(values: readonly Json[], frame: Frame, work: Work): Json[
     return { '...': digestOf(disclosure) };
   });
   // Decoys follow the members, so that a position keeps its meaning for path queries.
-  for (let decoy = 0; decoy < frame.decoys; decoy++) visible.push({ '...': digestOf(nextSalt(work)) });
+  for (let decoy = decoysFor(values, frame); decoy > 0; decoy--)
+    visible.push({ '...': digestOf(nextSalt(work)) });
   return visible;
+}
+
+/** Those that were asked for, and one for each member that is absent and must not be missed. */
+function decoysFor(value: object, { decoys, padded }: Frame): number {
+  if (padded === undefined) return decoys;
+  let count = decoys;
+  for (const key of padded) if (!Object.hasOwn(value, key)) count++;
+  return count;
 }

@@ -119,6 +119,24 @@ export function describeDeferred(open: () => Store): void {
       expect(await steps.issuedBatches(session.id)).to.deep.equal([]);
     });
 
+    it('keeps the keys of the wallet until it is over, however it ends', async () => {
+      const steps = stepsOf(store, tenantId);
+      const keysOf = async (id: string) => (await steps.deferred(id))?.holderKeys.length;
+      const [fetched, failed, expired] = [transaction, aDeferred(session), aDeferred(session)];
+      for (const one of [failed, expired]) await steps.openDeferred(one, 1);
+      await complete();
+      expect(await keysOf(fetched.id), 'ready')
+        .to.equal(fetched.holderKeys.length)
+        .and.to.be.above(0);
+      await retrieve();
+      expect(await keysOf(fetched.id), 'fetched').to.equal(0);
+      await steps.failDeferred(failed.id, 'no such person', seconds(3), 'system');
+      expect(await keysOf(failed.id), 'failed').to.equal(0);
+      expect(await keysOf(expired.id), 'pending').to.be.above(0);
+      await store.maintenance.expireDeferred(expired.expiresAt, 1000);
+      expect(await keysOf(expired.id), 'expired').to.equal(0);
+    });
+
     it('is handed out once, and that may complete the session', async () => {
       const steps = stepsOf(store, tenantId);
       expect(await retrieve(), 'not yet').to.equal(undefined);
@@ -166,6 +184,7 @@ export function describeDeferred(open: () => Store): void {
         expect(await retrieve()).to.equal('refused');
         expect(await steps.deferred(transaction.id)).to.deep.include({
           status: 'failed',
+          holderKeys: [],
           credentials: null,
           errorMessage: 'over',
           updatedAt: seconds(2),

@@ -5,6 +5,22 @@ import type { JsonObject } from '../../../domain/shared/json.ts';
 import { aConfiguration, anMdoc, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
 
 const SD_JWT = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
+const EMPTY = {
+  display: [],
+  claims: [],
+  cryptographic_binding_methods_supported: [],
+  credential_signing_alg_values_supported: [],
+};
+const BOUND = 'config.cryptographic_binding_methods_supported';
+const SIGNED = 'config.credential_signing_alg_values_supported';
+const stating = <T extends { config: object }>(body: T, methods: unknown[], algorithms: unknown[] = []) => ({
+  ...body,
+  config: {
+    ...body.config,
+    cryptographic_binding_methods_supported: methods,
+    credential_signing_alg_values_supported: algorithms,
+  },
+});
 const MDOC = { config: { format: 'mso_mdoc', display: DISPLAY, docType: MDL } };
 const mdoc = (config: object, more: object = {}) => ({ config: { ...MDOC.config, ...config }, ...more });
 const paths = (format: object, ...all: unknown[]) => ({
@@ -71,6 +87,13 @@ describe('A credential configuration', () => {
       { ...ofClaims({ _sd: ['other'] }), schema: { allOf: [{}] } },
     ],
     ['a frame over claims that nobody knows yet', framed({ _sd: ['name'], address: { _sd: ['street'] } })],
+    ['a credential without a display', { ...SD_JWT, config: { format: 'dc+sd-jwt' } }],
+    ['a credential with empty lists', { ...SD_JWT, config: { ...SD_JWT.config, ...EMPTY }, iaeActions: [] }],
+    ['a type with empty lists', { ...SD_JWT, vct: { display: [{ name: 'Card', locale: 'en', rendering: { svg_templates: [] } }], claims: [] } }], // biome-ignore format: one case
+    ['an SD-JWT VC that says how it is bound and signed', stating(SD_JWT, ['jwk'], ['ES256'])],
+    ['an SD-JWT VC that is signed by a key of Ed25519', stating(SD_JWT, ['jwk'], ['Ed25519'])],
+    ['an mdoc that says how it is bound and signed', stating(MDOC, ['cose_key'], [-7])],
+    ['an mdoc that names its algorithm as drafts did', stating(MDOC, ['cose_key'], ['ES256', -9])],
     ['type metadata that extends another', { ...SD_JWT, vct: { extends: 'urn:x', 'extends#integrity': `sha256-${'A'.repeat(43)}=` } }], // biome-ignore format: one case
   ];
   for (const [what, body] of good) {
@@ -109,6 +132,12 @@ describe('A credential configuration', () => {
       { config: { ...SD_JWT.config, claims: [{ path: ['a'], display: [DISPLAY[0], DISPLAY[0]] }] } },
       'config.claims.0.display',
     ],
+    ['a bound SD-JWT VC bound otherwise', stating(SD_JWT, ['jwk', 'did:key']), `${BOUND}.1`],
+    ['an mdoc bound as an SD-JWT VC', stating(MDOC, ['jwk']), `${BOUND}.0`],
+    ['a binding of what is not bound', { ...stating(SD_JWT, ['jwk']), keyBinding: false }, `${BOUND}.0`],
+    ['an algorithm that no key has', stating(SD_JWT, [], ['ES256', 'RS256']), `${SIGNED}.1`],
+    ['an SD-JWT VC signed as an mdoc', stating(SD_JWT, [], [-7]), `${SIGNED}.0`],
+    ['an mdoc signed by what COSE calls otherwise', stating(MDOC, [], [-257]), `${SIGNED}.0`],
     ['proofs without a key', { ...SD_JWT, keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
     ['attestations without a key', { ...SD_JWT, keyBinding: false, keyAttestationsRequired: {} }, 'keyAttestationsRequired'], // biome-ignore format: one case
     // SD-JWT VC section 2.2.2.3

@@ -76,7 +76,7 @@ describe('Before a wallet asks', () => {
   describe('CreateNonce', () => {
     it('makes a nonce of this tenant that lasts five minutes, and writes nothing', async () => {
       const commit = sinon.spy(world.store, 'commit');
-      const nonce = await world.createNonce.execute(ACME);
+      const { cNonce: nonce } = await world.createNonce.execute(ACME);
       const read = (tenantId: TenantId, seconds = 0) =>
         readChallenge(
           world.settings.nonceKeys,
@@ -88,7 +88,11 @@ describe('Before a wallet asks', () => {
       expect(read(ACME)?.expiresAt.getTime()).to.equal(world.clock.time + 300_000);
       expect([read(NOBODY), read(ACME, 300)]).to.deep.equal([undefined, undefined]);
       expect(commit.callCount).to.equal(0);
-      expect(await world.createNonce.execute(ACME)).not.to.equal(nonce);
+      expect((await world.createNonce.execute(ACME)).cNonce).not.to.equal(nonce);
+    });
+
+    it('makes one for DPoP proofs with it, where the tenant uses any', async () => {
+      expect((await world.createNonce.execute(ACME)).dpopNonce).to.be.a('string');
     });
 
     it('makes none for a tenant that is unknown or suspended', async () => {

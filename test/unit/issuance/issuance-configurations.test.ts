@@ -200,7 +200,6 @@ describe('How a tenant issues', () => {
 
   const documents: [string, object, string][] = [
     ['without display', { display: undefined }, 'display'],
-    ['with an empty display', { display: [] }, 'display'],
     ['with a language twice', { display: [DISPLAY[0], DISPLAY[0]] }, 'display'],
     ['with a batch of a thousand', { batchSize: 1000 }, 'batchSize'],
     ['with a foreign preferred server', { preferredAuthServer: 'https://x.example' }, 'preferredAuthServer'],

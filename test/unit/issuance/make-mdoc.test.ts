@@ -51,7 +51,7 @@ describe('Making an mdoc', () => {
     const instance = { holderKey: holder.jwk as never, status };
     const [text = ''] = await world.factory.make(
       aView(world.chain),
-      anMdoc(BADGE, { lifeTime: 3600 }),
+      anMdoc(BADGE, { lifeTime: 7200 }),
       { name: 'Ada' },
       [instance],
     );
@@ -101,7 +101,7 @@ describe('Making an mdoc', () => {
     const usual = await validityOf(undefined);
     expect([usual.signed, usual.validUntil].map((time) => time.toISOString())).to.deep.equal([
       '2026-06-01T00:00:00.000Z',
-      '2026-08-31T00:00:00.000Z',
+      '2026-08-30T00:00:00.000Z',
     ]);
     const long = await validityOf(10 * 365 * 86_400);
     expect(long.validUntil.toISOString()).to.equal('2027-06-01T12:00:00.000Z');
@@ -117,6 +117,20 @@ describe('Making an mdoc', () => {
     );
     expect(new Set(items).size).to.equal(36);
     expect(new Set(opened.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
+  });
+
+  it('makes copies that live for minutes, each with an end of its own within its lifetime', async () => {
+    const instances = Array.from({ length: 40 }, () => ({ holderKey: newKey().jwk as never }));
+    const short = anMdoc(BADGE, { lifeTime: 300 });
+    const copies = await world.factory.make(aView(world.chain), short, { name: 'Ada' }, instances);
+    const times = copies.map((text) => read(text).mso.validity);
+    const now = Math.floor(world.clock.now().getTime() / 1000);
+    const lives = times.map(({ validUntil }) => validUntil.getTime() / 1000 - now);
+    for (const life of lives) expect(life).to.be.within(270, 300);
+    expect(new Set(lives).size).to.be.above(5);
+    expect(new Set(times.map(({ signed }) => signed.toISOString()))).to.deep.equal(
+      new Set(['2026-06-01T12:00:00.000Z']),
+    );
   });
 
   describe('that is a driving licence', () => {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
 import { isUndisclosed, processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
 import { openSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
-import { aConfiguration, aFactory, ISSUER } from './kit.ts';
+import { aConfiguration, aFactory, aView, ISSUER } from './kit.ts';
 import { aFrameFor, someClaims } from './random-claims.ts';
 
 describe('Making an SD-JWT VC', () => {
@@ -70,6 +70,18 @@ describe('Making an SD-JWT VC', () => {
     expect(verify('sha256', Buffer.from(signingInput), key, signature)).to.equal(true);
     expect([Number(payload['iat']) % 86_400, Number(payload['exp']) % 86_400]).to.deep.equal([0, 0]);
     expect(payload).to.not.have.property('vct#integrity');
+  });
+
+  it('ends copies that live for minutes each on its own, within its lifetime', async () => {
+    const short = aConfiguration({ vct: 'urn:card:1', lifeTime: 300 });
+    const instances = Array.from({ length: 40 }, () => ({}));
+    const copies = await world.factory.make(aView(world.chain), short, { name: 'Ada' }, instances);
+    const payloads = copies.map((text) => open(text).payload);
+    const now = Math.floor(world.clock.now().getTime() / 1000);
+    const lives = payloads.map(({ exp }) => Number(exp) - now);
+    for (const life of lives) expect(life).to.be.within(270, 300);
+    expect(new Set(lives).size).to.be.above(5);
+    for (const { iat } of payloads) expect(Number(iat) % 3600).to.equal(0);
   });
 
   it('binds no key when none is asked for', async () => {

@@ -86,6 +86,17 @@ describe('Credential issuer metadata', () => {
     expect(unbound.credential_metadata).to.have.keys(['display']);
   });
 
+  it('say nothing to users of a credential of which nobody said anything', () => {
+    const configurations = [
+      aConfiguration({ config: { format: 'dc+sd-jwt' } }),
+      aConfiguration({ id: 'empty', config: { format: 'dc+sd-jwt', display: [], claims: [] } }),
+    ];
+    const metadata = metadataWith({ issuance: anIssuance({ display: [] }), configurations });
+    expect(metadata).to.not.have.property('display');
+    const { card, empty } = metadata['credential_configurations_supported'];
+    for (const shown of [card, empty]) expect(shown).to.not.have.property('credential_metadata');
+  });
+
   it('describe an mdoc in its own terms', () => {
     const claims = [{ path: [MDL_NAMESPACE, 'family_name'], mandatory: true }];
     const metadata = metadataWith({ configurations: [anMdoc({ claims, scope: 'licence' })] });

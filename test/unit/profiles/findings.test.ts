@@ -106,6 +106,7 @@ describe('What somebody refuses of a configuration', () => {
     ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
     ['one type of proof alone', { proofTypes: ['attestation'] }, 'proofTypes'],
     ['for ever', { lifeTime: null }, 'statusManagement'],
+    ['so short that copies look alike by their end', { lifeTime: 1209 }, 'lifeTime'],
     ['all visible', { disclosureFrame: null }, 'disclosureFrame'],
     [
       'a display in no language',
@@ -121,6 +122,7 @@ describe('What somebody refuses of a configuration', () => {
 
   it('of a credential: nothing of one that can end, hide and be proved', () => {
     expect(ofCredential(CREDENTIAL)).to.deep.equal([]);
+    expect(ofCredential({ ...CREDENTIAL, lifeTime: 1210 })).to.deep.equal([]);
     expect(ofCredential({ ...CREDENTIAL, lifeTime: null, statusManagement: true })).to.deep.equal([]);
     const elsewhere = {
       ...CREDENTIAL,
