@@ -77,6 +77,7 @@ describe('The status of a presented credential', () => {
     it(`at ${index} is ${expected}`, async () => {
       expect(await verify(index)).to.equal(expected);
       expect(world.remote.calls).to.deep.equal([{ url: URI, accept: 'application/statuslist+jwt' }]);
+      expect(world.remote.following, 'also where it has moved').to.deep.equal([URI]);
     });
   }
 
