@@ -3,7 +3,7 @@ import { sizeOf } from './size-of.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** What the bounds in the source come to together for caches of values; each cache has its part of `CACHE_MEMORY`. */
-const ALL_BYTES = 440 * MEBIBYTE;
+const ALL_BYTES = 472 * MEBIBYTE;
 
 let memoryBytes = ALL_BYTES;
 

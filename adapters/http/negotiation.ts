@@ -7,18 +7,39 @@ const MAX_ENTRIES = 50;
 const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * Whether a reader would rather have `application/jwt` than JSON (RFC 9110 section 12.5.1). Only one that names it
- * knows what to do with it; where both are welcome alike, the one that stands first.
+ * The media types that a reader takes, best first (RFC 9110 sections 12.4.2, 12.5.1). The range that names a type most
+ * precisely says its weight; of types of one weight that comes first which is named more precisely, then the one whose range
+ * stands first, then the one that is offered first.
+ * @param accept a reader that says nothing takes everything.
+ * @param offered what there is, in lower case; one thing may have several names, the one that it is sent by first.
  */
-export function prefersJwt(accept: string | undefined): boolean {
+export function acceptedTypes<Offer extends { readonly names: readonly string[] }>(
+  accept: string | undefined,
+  offered: readonly Offer[],
+): readonly Offer[] {
+  if (accept === undefined || accept.trim() === '') return offered;
   const preferences = readPreferences(accept);
-  const jwt = preferences.find(({ value }) => value === 'application/jwt');
-  if (jwt === undefined || jwt.quality === 0) return false;
-  const json = ['application/json', 'application/*', '*/*']
-    .map((range) => preferences.find(({ value }) => value === range))
-    .find((preference) => preference !== undefined);
-  if (json === undefined || jwt.quality > json.quality) return true;
-  return jwt.quality === json.quality && preferences.indexOf(jwt) < preferences.indexOf(json);
+  return offered
+    .map((offer) => ({ offer, match: bestMatch(offer.names, preferences) }))
+    .filter(({ match }) => match.quality > 0)
+    .sort(
+      ({ match: one }, { match: other }) =>
+        other.quality - one.quality || one.vagueness - other.vagueness || one.place - other.place,
+    )
+    .map(({ offer }) => offer);
+}
+
+type Match = { readonly quality: number; readonly vagueness: number; readonly place: number };
+
+function bestMatch(names: readonly string[], preferences: readonly Preference[]): Match {
+  const type = names[0]?.split('/')[0];
+  const ranges = [...names, `${type}/*`, '*/*'];
+  for (const [vagueness, range] of ranges.entries()) {
+    const place = preferences.findIndex(({ value }) => value === range);
+    const quality = preferences[place]?.quality;
+    if (quality !== undefined) return { quality, vagueness, place };
+  }
+  return { quality: 0, vagueness: ranges.length, place: preferences.length };
 }
 
 /** Whether a reader would rather have HTML than JSON, as browsers say; who says nothing gets JSON. */
@@ -32,11 +53,6 @@ export function prefersHtml(accept: string | undefined): boolean {
   return html > 0 && html >= qualityOf('application/json', 'application/*', '*/*');
 }
 
-/** Whether a reader takes any of these media types (RFC 9110 section 12.5.1); ranges are named like types. */
-export function accepts(accept: string, types: readonly string[]): boolean {
-  return readPreferences(accept).some(({ value, quality }) => quality > 0 && types.includes(value));
-}
-
 /** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */
 export function languageRanges(acceptLanguage: string | undefined): readonly string[] {
   return readPreferences(acceptLanguage)
@@ -45,12 +61,20 @@ export function languageRanges(acceptLanguage: string | undefined): readonly str
     .map(({ value }) => value);
 }
 
-/** Whether a reader takes gzip (RFC 9110 section 12.5.3). */
-export function takesGzip(acceptEncoding: string | undefined): boolean {
+/** Ways to compress an answer, the one that makes it smallest first. */
+const ENCODINGS = ['br', 'gzip'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** @returns how a reader takes an answer best (RFC 9110 section 12.5.3); undefined for as it is. */
+export function pickEncoding(acceptEncoding: string | undefined): Encoding | undefined {
   const preferences = readPreferences(acceptEncoding);
-  const named =
-    preferences.find(({ value }) => value === 'gzip') ?? preferences.find(({ value }) => value === '*');
-  return named !== undefined && named.quality > 0;
+  const weightOf = (...names: readonly string[]) =>
+    preferences.find(({ value }) => names.includes(value))?.quality;
+  const rest = weightOf('*') ?? 0;
+  const weights = { br: weightOf('br') ?? rest, gzip: weightOf('gzip', 'x-gzip') ?? rest };
+  const [best = 'gzip'] = ENCODINGS.toSorted((one, other) => weights[other] - weights[one]);
+  const plain = weightOf('identity') ?? 0;
+  return weights[best] > 0 && weights[best] >= plain ? best : undefined;
 }
 
 /** In the order in which they stand, in lower case; parameters besides the weight are left away. */

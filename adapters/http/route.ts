@@ -66,6 +66,8 @@ export type Reply =
       readonly status: number;
       readonly text: string | Buffer;
       readonly contentType: string;
+      /** Of the text as it stands here, in quotes: tells it from every other. */
+      readonly etag?: string;
       readonly headers?: ReplyHeaders;
     }
   | { readonly status: number; readonly empty: true; readonly headers?: ReplyHeaders }

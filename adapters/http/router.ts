@@ -10,6 +10,7 @@ import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { fixedAddresses, publicPath, routesAt } from './addresses.ts';
 import { BodyBudget } from './body-budget.ts';
 import { allowOrigin, answerPreflights, isForAnyOrigin } from './cross-origin.ts';
+import { PublishedTexts } from './published-texts.ts';
 import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
 import { bodyReader } from './read-body.ts';
 import { startRequest } from './request-start.ts';
@@ -40,7 +41,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     next();
   });
   const rateLimits = new RateLimits(settings.rateLimits);
-  const server = { ...ports, rateLimits };
+  const server = { ...ports, rateLimits, publishedTexts: new PublishedTexts() };
   const budget = new BodyBudget(settings.bodyMemory);
   const prefix = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
   const fixed = fixedAddresses(routes, prefix);

@@ -26,6 +26,8 @@ export function send(response: Response, answer: Reply, surface: Surface): void 
     response.end(JSON.stringify(answer.json));
   } else if ('text' in answer) {
     response.setHeader('Content-Type', answer.contentType);
+    // Node leaves it away for HEAD.
+    response.setHeader('Content-Length', Buffer.byteLength(answer.text));
     response.end(answer.text);
   } else {
     response.end();

@@ -6,6 +6,7 @@ import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { authenticate } from './authenticate.ts';
 import { preconditionOf, withTag } from './edits.ts';
+import { isPublished, type PublishedTexts } from './published-texts.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { readInput } from './read-input.ts';
 import { assertKept } from './read-only-members.ts';
@@ -18,7 +19,7 @@ export type Ports = {
   readonly log: Log;
 };
 /** What answers a request. */
-export type Server = Ports & { readonly rateLimits: RateLimits };
+export type Server = Ports & { readonly rateLimits: RateLimits; readonly publishedTexts: PublishedTexts };
 
 /** Finds out who calls, before anything of the body is read. */
 export function identify(route: Route, { authenticateClient, log }: Server) {
@@ -56,7 +57,9 @@ export async function serve(
 ): Promise<void> {
   await ports.log.within(aboutOf(response), async () => {
     try {
-      send(response, await answer(route, request, response, ports), route.surface);
+      const reply = await answer(route, request, response, ports);
+      const told = isPublished(route) ? await ports.publishedTexts.answer(reply, request) : reply;
+      send(response, told, route.surface);
     } catch (error) {
       fail(response, error, surfaceFor(route, request.headers.accept), ports.log);
     }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
 import type { Bytes } from './byte-shares.ts';
+import { Redirection } from './redirection.ts';
 
 /** Of an answer that nobody reads, so that the connection can be used again. */
 const MAX_DRAINED_BYTES = 16 * 1024;
@@ -23,7 +24,7 @@ export async function readAnswer(
   // A redirect leads where no guard of the caller has looked. 304 answers a conditional request and leads nowhere.
   if (status >= 300 && status < 400 && status !== 304) {
     body.destroy();
-    throw new RemoteError('redirected', `${reading.origin} answered with a redirect (${status}).`);
+    throw new Redirection(reading.origin, status, headers['location']);
   }
   const contentType = [headers['content-type'] ?? ''].flat()[0] ?? '';
   const announced = Number(headers['content-length'] ?? 0);

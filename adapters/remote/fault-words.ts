@@ -8,5 +8,5 @@ export const FAULT_WORDS: Readonly<Record<RemoteFault, string>> = {
   too_large: 'answered with too much',
   unreachable: 'could not be reached',
   busy: 'could not be waited for, as this service has too many calls under way',
-  redirected: 'answered with a redirect; the final address is needed',
+  redirected: 'answered with a redirect that is not followed; the final address is needed',
 };

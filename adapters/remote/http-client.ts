@@ -7,6 +7,7 @@ import { endOf, FairGate } from './fair-gate.ts';
 import { isPermittedLiteral } from './guarded-connector.ts';
 import { CALLS_OF_LANE, Lanes } from './lanes.ts';
 import { NameResolver, type Resolve } from './name-resolver.ts';
+import { MAX_REDIRECTS, nextAddress, Redirection } from './redirection.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** Calls to all origins: parties are tenants. */
@@ -29,7 +30,7 @@ type Call = {
 };
 
 /**
- * The one outgoing client: guarded addresses, no redirects, bounded in time, size, connections and queue. Each tenant
+ * The one outgoing client: guarded addresses, few redirects, bounded in time, size, connections and queue. Each tenant
  * has its share of calls, connections and bytes, in all and at each origin, and nobody's slow servers make others wait.
  */
 export class GuardedHttpClient extends Remote {
@@ -66,9 +67,8 @@ export class GuardedHttpClient extends Remote {
       );
     }, options.timeoutMs);
     try {
-      return await this.#inTurn({ url: target, options, party: options.tenantId ?? '', end });
-    } catch (cause) {
-      const fault = faultOf(end.signal.aborted ? end.signal.reason : cause, target.origin);
+      return await this.#follow({ url: target, options, party: options.tenantId ?? '', end });
+    } catch (fault) {
       // Whatever is left of it is closed: an answer that comes later, the rest of one that is too long.
       end.abort(fault);
       throw fault;
@@ -81,6 +81,34 @@ export class GuardedHttpClient extends Remote {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#lanes.close();
+  }
+
+  async #follow(first: Call): Promise<RemoteResponse> {
+    const seen = new Set<string>();
+    for (let call = first; ; ) {
+      const { url, end } = call;
+      seen.add(url.href);
+      try {
+        return await this.#inTurn(call);
+      } catch (cause) {
+        const fault = faultOf(end.signal.aborted ? end.signal.reason : cause, url.origin);
+        const next = seen.size > MAX_REDIRECTS ? undefined : this.#sentOn(call, fault);
+        if (next === undefined || seen.has(next.url.href)) throw fault;
+        call = next;
+      }
+    }
+  }
+
+  /** @returns the call to make next; undefined where a fault is one. */
+  #sentOn(call: Call, fault: RemoteError): Call | undefined {
+    const { options } = call;
+    if (!(fault instanceof Redirection) || options.followsRedirects !== true || options.method !== 'GET')
+      return undefined;
+    const next = nextAddress(call.url, fault);
+    if (next === undefined) return undefined;
+    // What is sent to one host is not for the next one.
+    const { headers: { accept = '*/*' } = {}, body: _, ...rest } = options;
+    return { ...call, url: this.#admit(next.href, options), options: { ...rest, headers: { accept } } };
   }
 
   /** What can be refused without asking a name server. */

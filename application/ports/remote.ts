@@ -7,7 +7,8 @@ export type RemoteResponse = {
 
 /**
  * Why a call brought no answer. `refused_address`: the guard let nothing leave the machine. `busy`: this service has too
- * many calls under way, which says nothing of the target.
+ * many calls under way, which says nothing of the target. `redirected`: the answer is elsewhere, and the call does not follow
+ * there, or not so far.
  */
 export type RemoteFault = 'refused_address' | 'timeout' | 'too_large' | 'unreachable' | 'redirected' | 'busy';
 
@@ -23,7 +24,7 @@ export class RemoteError extends Error {
 
 /**
  * The one way out of the service. Only `https` to public addresses, unless `OUTBOUND_ALLOW` lists the host or
- * network; never follows a redirect; bounded in time and size.
+ * network, also where a redirect leads; bounded in time and size.
  */
 export abstract class Remote {
   /**
@@ -48,6 +49,11 @@ export abstract class Remote {
       readonly readsErrors?: boolean;
       /** Whether what comes is signed, and verified by the caller: then http to public addresses will do, on its own port. */
       readonly isSigned?: boolean;
+      /**
+       * Whether up to three redirects of a GET are followed, within the same time. Each address is judged as the first one
+       * was, https is not left, and nothing is sent on but what is accepted.
+       */
+      readonly followsRedirects?: boolean;
     },
   ): Promise<RemoteResponse>;
 }

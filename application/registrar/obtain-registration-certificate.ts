@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { IssuedRegistrationCertificate } from '../../domain/registrar/registrar-api.ts';
 import {
+  certificateFor,
   EXCLUSIVE,
   isOneSource,
   ONE_SOURCE,
@@ -57,11 +58,12 @@ export class ObtainRegistrationCertificate extends needs({
    */
   async execute(
     caller: TenantCaller,
-    { presentationConfigurationId, ...request }: RegistrationCertificateOrder,
+    { presentationConfigurationId, ...order }: RegistrationCertificateOrder,
   ): Promise<ObtainedRegistrationCertificate> {
     const { clock, registrar, registrationCertificateChecker } = this.ports;
     const { configured } = caller;
-    const query = (await configurationOf(caller, presentationConfigurationId))?.dcql_query;
+    const { dcql_query: query, purpose } = (await configurationOf(caller, presentationConfigurationId)) ?? {};
+    const request = certificateFor(order, purpose);
     const issued: Obtained =
       request.jwt === undefined
         ? await obtainFromRegistrar(registrar, {

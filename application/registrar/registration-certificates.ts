@@ -5,6 +5,7 @@ import {
   RegistrationCertificateRefusal,
   type StoredRegistrationCertificate,
 } from '../../domain/registrar/registration-certificate.ts';
+import { certificateFor } from '../../domain/registrar/registration-certificate-request.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
@@ -40,7 +41,10 @@ const OUTAGE_MS = 15_000;
 /** or after it gave what is of no use: it would issue more of the same with every request. */
 const REFUSAL_MS = 5 * 60 * 1000;
 
-type Configuration = Pick<PresentationConfigurationBody, 'id' | 'dcql_query' | 'registrationCert'>;
+type Configuration = Pick<
+  PresentationConfigurationBody,
+  'id' | 'dcql_query' | 'registrationCert' | 'purpose'
+>;
 
 /** `save`: tried again whatever failed before. `use`: what the caller knows may turn out to be out of date. */
 type Occasion = 'save' | 'use';
@@ -77,10 +81,10 @@ export class RegistrationCertificates extends needs({
     chain: KeyChain | undefined,
     now: Date,
   ): Promise<JsonObject | undefined> {
-    const { registrationCert: request, dcql_query: query } = configuration;
+    const { registrationCert: request, dcql_query: query, purpose } = configuration;
     if (request === undefined || request === null) return undefined;
     const wanted = await configured.derive(`registration-certificate/${configuration.id}`, () =>
-      wantedCertificate(configured, query, request),
+      wantedCertificate(configured, query, certificateFor(request, purpose)),
     );
     const { certificate } = await this.#get({ configured, wanted, now, occasion: 'use' });
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
@@ -96,9 +100,9 @@ export class RegistrationCertificates extends needs({
     configuration: PresentationConfigurationBody,
     now: Date,
   ): Promise<void> {
-    const { registrationCert: request, dcql_query: query, accessKeyChainId } = configuration;
+    const { registrationCert: request, dcql_query: query, purpose, accessKeyChainId } = configuration;
     if (request === undefined || request === null) return;
-    const wanted = await wantedCertificate(configured, query, request);
+    const wanted = await wantedCertificate(configured, query, certificateFor(request, purpose));
     const { certificate } = await this.#resolveOnce({ configured, wanted, now, occasion: 'save' });
     const chain = accessChainOf(await configured.keyChains(), now, accessKeyChainId);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);

@@ -71,6 +71,8 @@ export class OcspResponders extends needs({
       accept: 'application/ocsp-response',
       maxBytes: MAX_ANSWER_BYTES,
       isSigned: true,
+      // The address names the certificate that is asked about; nobody else needs to hear of it.
+      followsRedirects: false,
     };
     const { body } = await download(this.ports.remote, address, wanted, unavailable);
     const answer = readDer('the answer', () => readOcspResponse(body, authority, serial));

@@ -119,17 +119,19 @@ type Wanted = {
   readonly accept: string;
   readonly maxBytes: number;
   readonly isSigned?: boolean;
+  /** Yes, unless stated: readers follow a list that has moved (Token Status List section 8.2). */
+  readonly followsRedirects?: boolean;
 };
 
 /** One attempt. @param refusal what it means that the list cannot be had, and why. */
 export async function download(
   remote: Remote,
   uri: string,
-  { tenantId, accept, maxBytes, isSigned = false }: Wanted,
+  { accept, isSigned = false, followsRedirects = true, ...wanted }: Wanted,
   refusal: (why: string) => Error,
 ): Promise<RemoteResponse> {
-  const headers = { accept };
-  const options = { tenantId, method: 'GET', headers, timeoutMs: TIMEOUT_MS, maxBytes, isSigned } as const;
+  const sent = { method: 'GET', headers: { accept }, timeoutMs: TIMEOUT_MS } as const;
+  const options = { ...wanted, ...sent, isSigned, followsRedirects };
   const answer = await remote.request(uri, options).catch((error: unknown) => {
     throw error instanceof RemoteError ? refusal(error.fault) : error;
   });

@@ -1,4 +1,5 @@
 import { assertOwnNames, type Named } from '../../domain/clients/own-names.ts';
+import { certificateFor } from '../../domain/registrar/registration-certificate-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { canonicalJson } from '../../domain/shared/json.ts';
 import type {
@@ -18,8 +19,11 @@ export function assertMayOrder(
   after: PresentationConfigurationBody,
 ): void {
   if (after.registrationCert?.body === undefined || roles.includes('registrar:manage')) return;
-  const ordered = ({ registrationCert, dcql_query }: PresentationConfigurationBody) =>
-    canonicalJson({ body: registrationCert?.body, dcql_query });
+  const ordered = ({ registrationCert, dcql_query, purpose }: PresentationConfigurationBody) =>
+    canonicalJson({
+      ordered: registrationCert && certificateFor(registrationCert, purpose).body,
+      dcql_query,
+    });
   if (before !== undefined && ordered(before) === ordered(after)) return;
   throw new Failure(
     'forbidden',

@@ -88,7 +88,7 @@ export function describeDeferred(id: string, action: 'completed' | 'failed'): Au
 }
 
 function compare(
-  { shown: told = [], silent = [] }: Resource<never>,
+  { shown: told = [], toldAs = {}, silent = [] }: Resource<never>,
   before: Members | undefined,
   after: Members,
 ): ChangedMember[] {
@@ -96,7 +96,13 @@ function compare(
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])].sort();
   return names
     .filter((name) => !passedOver.has(name) && canonical(before?.[name]) !== canonical(after[name]))
-    .map((member) => (told.includes(member) ? shown(member, before?.[member], after[member]) : { member }));
+    .map((member) => {
+      const asIs = told.includes(member) ? (value: unknown) => value : undefined;
+      const tell = (Object.hasOwn(toldAs, member) ? toldAs[member] : asIs) as typeof asIs;
+      if (tell === undefined) return { member };
+      const [was, is] = [before?.[member], after[member]].map((value) => value && tell(value));
+      return shown(member, was, is);
+    });
 }
 
 function shown(member: string, before: unknown, after: unknown): ChangedMember {

@@ -1,3 +1,4 @@
+import { fingerprintsOf } from '../formats/der/fingerprints.ts';
 import { resource } from '../shared/resource.ts';
 import {
   type IssuanceConfiguration,
@@ -21,6 +22,7 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
     'requestEncryption',
     'responseEncryption',
   ],
+  toldAs: { walletProviderTrustListCertificates: fingerprintsOf },
   edited: withDefaults,
   findings: issuanceFindings,
   secrets: {

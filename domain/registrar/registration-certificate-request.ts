@@ -46,7 +46,7 @@ export const registrationCertificateMembers = {
   id: textUpTo(200).optional().describe('One that the registrar has issued'),
   body: RegistrationBody.optional().describe(
     'One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and ' +
-      '`purpose` come from the defaults of the registrar configuration unless given',
+      '`purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration',
   ),
 } as const;
 
@@ -71,6 +71,20 @@ export const RegistrationCertificateRequest = z
   .refine(isOneSource, ONE_SOURCE)
   .meta({ id: 'RegistrationCertificateRequest', ...EXCLUSIVE });
 export type RegistrationCertificateRequest = z.infer<typeof RegistrationCertificateRequest>;
+
+/**
+ * What is to be certified for a presentation configuration. Its purpose is told by what it orders, unless that tells another;
+ * a certificate that is there already says what it says.
+ */
+export function certificateFor(
+  request: RegistrationCertificateRequest,
+  purpose: RegistrationBody['purpose'] | null,
+): RegistrationCertificateRequest {
+  const { body } = request;
+  if (body === undefined || body.purpose !== undefined || purpose === undefined || purpose === null)
+    return request;
+  return { body: { ...body, purpose } };
+}
 
 /** What a query asks for, in the members that a registrar takes down: formats, types and claims, nothing else. */
 export function requestedCredentials({ credentials }: DcqlQuery): readonly RequestedCredential[] {

@@ -20,6 +20,8 @@ export type Resource<Stored> = {
    * nobody should read there, and a hash of a short value gives the value away. Absent: the log knows no such kind.
    */
   readonly shown?: readonly string[];
+  /** Members of which it tells something made of their values: of certificates the fingerprints. */
+  readonly toldAs?: Readonly<Record<string, (value: never) => unknown>>;
   /** Members that the log passes over: they say nothing, or what the entry says anyway. */
   readonly silent?: readonly string[];
   /** What became of it, where that has another name. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
-import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
+import { Purposes, RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
@@ -91,6 +91,11 @@ export const PresentationConfigurationBody = z
         'let the device sign it',
     ),
     registrationCert: RegistrationCertificateRequest.nullish(),
+    purpose: Purposes.nullish().describe(
+      'Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate ' +
+        'that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for ' +
+        'it: without such a certificate it is kept here and shown to nobody else',
+    ),
     webhook: WebhookConfig.nullish(),
     attached: z.array(Attached).max(20).nullish(),
     redirectUri: RedirectUri.nullish(),

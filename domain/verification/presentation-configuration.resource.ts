@@ -2,6 +2,7 @@ import { resource } from '../shared/resource.ts';
 import { webhookKey } from '../webhooks/webhook.ts';
 import { type PresentationConfiguration, PresentationConfigurationBody } from './configuration.ts';
 import { presentationFindings } from './presentation-findings.ts';
+import { briefAnchors } from './trust-anchor.ts';
 
 export const presentationConfigurationResource = resource<PresentationConfiguration>()({
   kind: 'presentation-configuration',
@@ -9,6 +10,7 @@ export const presentationConfigurationResource = resource<PresentationConfigurat
   revision: 'presentations',
   isDocument: true,
   shown: ['accessKeyChainId', 'lifeTime'],
+  toldAs: { trustAnchors: briefAnchors },
   edited: (configuration: PresentationConfiguration) => configuration,
   findings: presentationFindings,
   secrets: webhookKey('webhook', 'WEBHOOK_KEY', 'Give the key again when the address or the header changes.'),

@@ -2,6 +2,9 @@ import { readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
 import type { Finding } from '../shared/finding.ts';
 import type { PresentationConfigurationBody } from './configuration.ts';
+import type { DcqlQuery } from './dcql/query.ts';
+
+type CredentialQuery = DcqlQuery['credentials'][number];
 
 const BY_HAIP = {
   concerns: 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet',
@@ -66,6 +69,29 @@ function requestFindings({
 }
 
 function queryFindings({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
+  return [...bindingFindings(credentials), ...credentials.flatMap(unaskedClaims)];
+}
+
+/** With `claim_sets` a wallet chooses among them; what stands in none of them is never sent. */
+function unaskedClaims({ claims = [], claim_sets }: CredentialQuery, index: number): Finding[] {
+  if (claim_sets === undefined) return [];
+  const named = new Set(claim_sets.flat());
+  return claims.flatMap(({ id }, position) =>
+    id === undefined || named.has(id)
+      ? []
+      : [
+          {
+            rule: 'OpenID4VP 1.0 section 6.4.1',
+            member: `dcql_query.credentials.${index}.claims.${position}`,
+            concerns: 'wallets, of which some refuse the whole request, and backends that wait for the claim',
+            message: `no claim_sets names "${id}", so nobody is asked for it`,
+            change: 'name it in a set, or leave the claim out',
+          },
+        ],
+  );
+}
+
+function bindingFindings(credentials: readonly CredentialQuery[]): Finding[] {
   return credentials.flatMap(({ require_cryptographic_holder_binding: binding }, index) =>
     binding === false
       ? [

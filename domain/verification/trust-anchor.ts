@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fingerprintsOf } from '../formats/der/fingerprints.ts';
 import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
@@ -49,3 +50,13 @@ export const TrustAnchorConfig = z
   .meta({ id: 'TrustAnchor' });
 
 export type TrustAnchorConfig = z.infer<typeof TrustAnchorConfig>;
+
+/** Who is trusted, without addresses and certificates: of a list its host and who signs it, by fingerprints. */
+export function briefAnchors(anchors: readonly TrustAnchorConfig[]) {
+  return anchors.map((anchor) => {
+    if ('certificate' in anchor) return { certificate: fingerprintsOf([anchor.certificate])[0] ?? null };
+    if (!('trustList' in anchor)) return anchor;
+    const { trustList, signedBy = [] } = anchor;
+    return { trustList: URL.parse(trustList)?.host ?? null, signedBy: fingerprintsOf(signedBy) };
+  });
+}

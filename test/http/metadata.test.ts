@@ -51,7 +51,7 @@ describe('the documents of an issuer', () => {
     it('are the same ones, by a certificate of the tenant', async () => {
       const answer = await signed();
       expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/jwt']);
-      expect(answer.headers.get('vary')).to.equal('Accept, Accept-Language');
+      expect(answer.headers.get('vary')).to.equal('Accept, Accept-Language, Accept-Encoding');
       const leaf = verifiedByLeaf(answer.text);
       const { header, payload } = decode(answer.text);
       expect(header).to.include({ typ: 'openidvci-issuer-metadata+jwt', alg: 'ES256' });
@@ -88,12 +88,21 @@ describe('the documents of an issuer', () => {
       expect(await type('application/jwt;q=0.9, application/json;q=0.8')).to.equal('application/jwt');
       for (const accept of [
         '*/*',
-        'application/xml',
         'application/json, application/jwt;q=0.5',
-        'application/jwt;q=0',
+        'application/jwt;q=0, */*;q=0.1',
       ]) {
         // biome-ignore format: one list
         expect(await type(accept), accept).to.equal('application/json');
+      }
+    });
+
+    it('are refused to whom neither form is welcome', async () => {
+      for (const accept of ['application/xml', 'application/jwt;q=0', 'text/html']) {
+        const answer = await read({ Accept: accept });
+        expect([answer.status, answer.body.error], accept).to.deep.equal([
+          406,
+          'metadata are served as application/json, and signed as application/jwt',
+        ]);
       }
     });
 

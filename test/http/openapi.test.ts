@@ -103,16 +103,6 @@ describe('the description of the service', () => {
     }
   });
 
-  it('is sent compressed to those who take it so', async () => {
-    const get = (encoding: string) =>
-      service.call('GET', '/openapi.json', { headers: { 'Accept-Encoding': encoding } });
-    const [small, plain] = [await get('br, gzip;q=0.5'), await get('gzip;q=0')];
-    expect(small.headers.get('content-encoding')).to.equal('gzip');
-    expect(plain.headers.get('content-encoding')).to.equal(null);
-    for (const { headers } of [small, plain]) expect(headers.get('vary')).to.equal('Accept-Encoding');
-    expect(small.body).to.deep.equal(plain.body);
-  });
-
   it('tells the roles of every protected route', async () => {
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     for (const route of collectRoutes(service.service.container)) {

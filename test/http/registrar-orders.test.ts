@@ -64,6 +64,14 @@ describe('A registration certificate that is ordered by hand', () => {
     expect((await order({ id }, token)).status).to.equal(409);
   });
 
+  it('is for the purpose of the presentation that it is for', async () => {
+    const purpose = [{ lang: 'en', content: 'Opening an account' }];
+    const saved = await world.present('account', null, { purpose });
+    expect(saved.status, saved.text).to.equal(201);
+    expect((await order({ body: {}, presentationConfigurationId: 'account' })).status).to.equal(201);
+    expect(registrar.at(ISSUED).at(-1)?.body).to.deep.include({ purpose });
+  });
+
   it('is refused when it is ambiguous, incomplete, or of no use', async () => {
     expectInvalid(await order({}), '', 'exactly one');
     expectInvalid(await order({ id: 'x', body: {} }), '', 'exactly one');

@@ -81,6 +81,43 @@ describe('The registration certificate of a request', () => {
       expect(call?.body).to.deep.include({ purpose, credentials, intermediary: 'party-9', rpId: 'party-1' });
     });
 
+    it('says why in the words of the configuration, and is another one when these change', async () => {
+      const purpose = [
+        { lang: 'de', content: 'Kontoeröffnung' },
+        { lang: 'en', content: 'Opening an account' },
+      ];
+      const { id, info } = await sent({ body: {} }, { purpose });
+      expect(registrar.at(ISSUED)[0]?.body).to.deep.include({ purpose });
+      const shown = await world.call('GET', `/verifier/config/${id}`);
+      expect([shown.body.purpose, shown.body.registrationCert]).to.deep.equal([purpose, { body: {} }]);
+
+      const changed = [{ lang: 'en', content: 'A loan' }];
+      const answer = await world.call('PATCH', `/verifier/config/${id}`, { purpose: changed });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(registrar.at(ISSUED)[1]?.body).to.deep.include({ purpose: changed });
+      const { payload } = await world.request(id);
+      expect(payload['verifier_info'][0].data).to.not.equal(info[0].data);
+      expect(registrar.at(ISSUED)).to.have.length(2);
+
+      const own = [{ lang: 'en', content: 'Of the order' }];
+      await sent({ body: { purpose: own } }, { purpose });
+      expect(registrar.at(ISSUED)[2]?.body).to.deep.include({ purpose: own });
+    });
+
+    it('has no other place in a request, and is refused nowhere', async () => {
+      const purpose = [{ lang: 'en', content: 'Opening an account' }];
+      const certificate = registrar.certificate(REGISTERED);
+      for (const registrationCert of [null, { jwt: certificate }]) {
+        const id = fresh();
+        const saved = await world.present(id, registrationCert, { purpose });
+        expect([saved.status, saved.body.purpose], saved.text).to.deep.equal([201, purpose]);
+        const { payload } = await world.request(id);
+        expect(JSON.stringify(payload)).to.not.include('Opening an account').and.not.include('purpose');
+      }
+      const odd = await world.present(fresh(), null, { purpose: [{ lang: 'en', value: 'x' }] });
+      expectInvalid(odd, 'purpose.0.content');
+    });
+
     it('needs a purpose, a privacy policy and help from somewhere', async () => {
       await world.configure({ registrationCertificateDefaults: undefined });
       await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'needs privacy_policy');

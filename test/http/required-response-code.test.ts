@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { EndOverdueAnswers } from '../../application/verification/end-overdue-answers.ts';
+import { obtain } from '../../bootstrap/wire.ts';
 import { type Asked, bind, encrypt, type Held, Shop } from '../support/present.ts';
 
 const REDIRECT = 'https://shop.example/done/{sessionId}';
@@ -146,12 +148,33 @@ describe('a presentation whose result waits for the response code', () => {
     expect((await shop.session(made.body.session)).status).to.equal('completed');
   });
 
-  it('is told by the event stream when it completes, and when it fails', async () => {
+  /** What the stream tells from now on until it ends. */
+  const told = async (session: string) => {
+    const stream = await fetch(`${shop.service.address}/session/${session}/events?token=${shop.token}`);
+    return async () => [...(await stream.text()).matchAll(/"status":"(\w+)"/g)].map(([, status]) => status);
+  };
+
+  it('is told by the event stream when it completes', async () => {
     const { asked, code } = await answered('hook');
-    const stream = await fetch(`${shop.service.address}/session/${asked.session}/events?token=${shop.token}`);
-    const said = stream.text();
+    const statuses = await told(asked.session);
     await bring(asked.session, code);
-    const statuses = [...(await said).matchAll(/"status":"(\w+)"/g)].map(([, status]) => status);
-    expect(statuses).to.deep.equal(['fetched', 'completed']);
+    expect(await statuses()).to.deep.equal(['fetched', 'completed']);
+  });
+
+  it('is told by the event stream when it fails: by the webhook, or since the code did not come', async () => {
+    const down = await answered('down');
+    const byWebhook = await told(down.asked.session);
+    await bring(down.asked.session, down.code);
+    expect(await byWebhook()).to.deep.equal(['fetched', 'failed']);
+
+    const { asked } = await answered('plain');
+    const byTime = await told(asked.session);
+    await later(302, async () => {
+      await obtain(shop.service.service.container, EndOverdueAnswers).execute(new Date(), 100);
+      expect((await shop.session(asked.session)).failure.code).to.equal('response_code_missing');
+    });
+    expect(await byTime()).to.deep.equal(['fetched', 'failed']);
+    const late = await told(asked.session);
+    expect(await late(), 'to who begins to listen later').to.deep.equal(['failed']);
   });
 });

@@ -123,7 +123,7 @@ describe('status lists through HTTP', () => {
       const jwt = decode((await fetchList(uri)).text).payload;
       const response = await fetch(uri, { headers: { Accept: CWT } });
       expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, CWT]);
-      expect(response.headers.get('vary')).to.equal('Accept');
+      expect(response.headers.get('vary')).to.equal('Accept, Accept-Encoding');
       const bytes = Buffer.from(await response.arrayBuffer());
       const { algorithm, chain, payload, toVerify, signature } = openStatusListCwt(bytes);
       const { aggregation_uri: _, ...list } = jwt['status_list'];
@@ -141,6 +141,15 @@ describe('status lists through HTTP', () => {
       });
       expect(again.status).to.equal(304);
       expect((await fetchList('/plain/status-list/unknown', { Accept: CWT })).status).to.equal(404);
+    });
+
+    it('comes in the form that has the greater weight', async () => {
+      const typeFor = async (accept: string) =>
+        (await fetchList(uri, { Accept: accept })).headers.get('content-type');
+      expect(await typeFor(`${CWT}, ${MEDIA_TYPE};q=0.1`)).to.equal(CWT);
+      expect(await typeFor(`${CWT};q=0.1, ${MEDIA_TYPE};q=0.2`)).to.equal(MEDIA_TYPE);
+      expect(await typeFor(`*/*;q=0.5, ${CWT};q=0.4`)).to.equal(MEDIA_TYPE);
+      expect(await typeFor(`${MEDIA_TYPE};q=0, */*`)).to.equal(CWT);
     });
 
     it('does not look into the past, and is nowhere else', async () => {

@@ -19,7 +19,7 @@ import { requestCases } from './negative-verification/request.cases.ts';
 import { sdJwtCases } from './negative-verification/sd-jwt.cases.ts';
 import { expectNoResult, resultCases } from './negative-verification/session.cases.ts';
 import { statusCases } from './negative-verification/status.cases.ts';
-import { publish } from './negative-verification/status-server.ts';
+import { publish, publishMoved } from './negative-verification/status-server.ts';
 import {
   transactionDataCases,
   transactionDataResponseCases,
@@ -80,6 +80,8 @@ describe('What a verifier must refuse, and must not', () => {
     const valid = { status_list: { idx: 0, uri: publish(world) } };
     await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked));
     await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked, { visible: { status: valid } }));
+    const moved = { status_list: { idx: 0, uri: publishMoved(world, 3) } };
+    await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked, { visible: { status: moved } }));
     await expectTaken(world, 'mso_mdoc', {}, (asked) => world.licence(asked));
     await expectTaken(world, 'mso_mdoc', {}, (asked) =>
       world.licence(asked, { mso: (mso) => mso.set('status', valid) }),

@@ -57,7 +57,12 @@ export class RegistrarWorld {
   }
 
   /** Writes a presentation configuration that wants a registration certificate. */
-  present(id: string, registrationCert: object, changes: object = {}, token = this.token): Promise<Answer> {
+  present(
+    id: string,
+    registrationCert: object | null,
+    changes: object = {},
+    token = this.token,
+  ): Promise<Answer> {
     const json = { id, dcql_query: REGISTERED_QUERY, registrationCert, ...changes };
     return this.call('POST', '/verifier/config', json, token);
   }

@@ -56,7 +56,7 @@ describe('Remembered', () => {
 
   beforeEach(() => {
     // Services that ran in this process had less.
-    setCacheMemory(440);
+    setCacheMemory(472);
     remembered = new Remembered();
   });
   afterEach(() => sinon.restore());

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { GetIssuerMetadata } from '../../../application/issuance/issuer-metadata.ts';
-import { languageRanges, prefersJwt } from '../negotiation.ts';
-import { family, type Route, route } from '../route.ts';
+import { acceptedTypes, languageRanges } from '../negotiation.ts';
+import { family, type Route, reply, route } from '../route.ts';
 import { Document, TenantPath } from '../shapes.ts';
 
 const tag = 'Wallet: issuance';
@@ -9,6 +9,10 @@ const OfConfiguration = TenantPath.extend({ id: z.string().max(128) });
 
 /** Metadata changes rarely, but a change must reach wallets soon. */
 const HEADERS = { 'Cache-Control': 'public, max-age=60' };
+
+const JSON_FORM = { type: 'application/json', names: ['application/json'] };
+const JWT_FORM = { type: 'application/jwt', names: ['application/jwt'] };
+const UNACCEPTABLE = { error: 'metadata are served as application/json, and signed as application/jwt' };
 
 const common = { method: 'get', surface: 'document', access: 'public' } as const;
 
@@ -45,20 +49,26 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
       ...common,
       path,
       summary: 'Credential issuer metadata (OpenID4VCI 1.0 section 12.2)',
-      description: 'As JSON, or signed for whoever accepts `application/jwt`; in one language on request.',
+      description:
+        'As JSON, or signed for whoever would rather have `application/jwt`; in one language on request.',
       tag,
       params: TenantPath,
       asJwt: true,
-      responses: { 200: Document },
+      responses: { 200: Document, 406: z.object({ error: z.string() }) },
       async handle({ params, request: { headers } }) {
+        const accepted = acceptedTypes(headers.accept, [JSON_FORM, JWT_FORM]);
+        if (accepted.length === 0) return reply(406, UNACCEPTABLE);
         const { text, signed, language } = await metadata.issuer(params.tenant, {
-          signed: prefersJwt(headers.accept),
+          signed: accepted[0] === JWT_FORM,
           languages: languageRanges(headers['accept-language']),
         });
+        const form = signed ? JWT_FORM : JSON_FORM;
+        // There may be no key to sign with at the moment.
+        if (!accepted.includes(form)) return reply(406, UNACCEPTABLE);
         return {
           status: 200,
           text,
-          contentType: signed ? 'application/jwt' : 'application/json',
+          contentType: form.type,
           headers: {
             ...HEADERS,
             Vary: 'Accept, Accept-Language',

@@ -1,8 +1,6 @@
-import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { takesGzip } from '../negotiation.ts';
 import { type Reply, type Route, route } from '../route.ts';
 import { DOCUMENTATION_FILES, documentationPage, readDocumentationFile } from './documentation-page.ts';
 
@@ -23,29 +21,15 @@ export function documentationRoutes(
 ): readonly Route[] {
   const base = new URL(publicUrl).pathname.replace(/\/$/, '');
   let text: Buffer | undefined;
-  let compressed: Buffer | undefined;
   return [
     route({
       ...common,
       path: '/openapi.json',
       summary: 'This description (OpenAPI 3.1)',
       responses: { 200: z.record(z.string(), z.unknown()) },
-      async handle({ request }) {
+      async handle() {
         text ??= Buffer.from(JSON.stringify(await document()));
-        // Compressed once, when somebody first takes it so.
-        const isSmall = takesGzip(request.headers['accept-encoding']);
-        if (isSmall) compressed ??= gzipSync(text);
-        const headers = {
-          ...CACHED,
-          Vary: 'Accept-Encoding',
-          ...(isSmall && { 'Content-Encoding': 'gzip' }),
-        };
-        return {
-          status: 200,
-          text: (isSmall ? compressed : undefined) ?? text,
-          contentType: 'application/json',
-          headers,
-        };
+        return { status: 200, text, contentType: 'application/json', headers: CACHED };
       },
     }),
     route({

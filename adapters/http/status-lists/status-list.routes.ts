@@ -5,7 +5,7 @@ import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt
 import { AggregateStatusLists } from '../../../application/status-lists/status-lists.ts';
 import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
-import { accepts, isKnown } from '../negotiation.ts';
+import { acceptedTypes } from '../negotiation.ts';
 import { family, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 
@@ -17,7 +17,11 @@ const USE_CASES = {
   clock: Clock,
 };
 
-const TOKEN_TYPE = 'application/statuslist+jwt';
+const JWT_TYPE = 'application/statuslist+jwt';
+const JWT = { type: JWT_TYPE, names: [JWT_TYPE, 'application/jwt'] };
+const CWT = { type: STATUS_LIST_CWT_TYPE, names: [STATUS_LIST_CWT_TYPE, 'application/cwt'] };
+/** Token Status List section 8.1; the first one for readers to whom both are welcome alike. */
+const FORMS = [JWT, CWT];
 
 /** Status lists for everybody (Token Status List sections 8 and 9) and revocation for the issuer. */
 export const statusListRoutes = family(
@@ -33,7 +37,7 @@ export const statusListRoutes = family(
       params: TenantPath.extend({ listId: z.string().max(128) }),
       query: z.object({ time: z.unknown().optional() }),
       responses: {
-        200: `The token, ${TOKEN_TYPE}, or ${STATUS_LIST_CWT_TYPE} for who takes nothing else`,
+        200: `The token, ${JWT.type}, or ${CWT.type} for who would rather have it`,
         304: 'Not modified',
         406: z.object({ error: z.string() }),
         501: z.object({ error: z.string() }),
@@ -41,25 +45,21 @@ export const statusListRoutes = family(
       async handle({ params, query, request }) {
         // Token Status List section 8.4: looking into the past would tell when a credential was revoked
         if (query.time !== undefined) return reply(501, { error: 'historical resolution is not supported' });
-        const contentType = negotiate(request.headers.accept);
-        if (contentType === undefined) {
-          const error = `this list is served as ${TOKEN_TYPE} and ${STATUS_LIST_CWT_TYPE}`;
+        const [form] = acceptedTypes(request.headers.accept, FORMS);
+        if (form === undefined) {
+          const error = `this list is served as ${JWT.type} and ${CWT.type}`;
           return reply(406, { error });
         }
         const { tenant: tenantId, listId } = params;
         const token =
-          contentType === TOKEN_TYPE
+          form === JWT
             ? await statusPublisher.publish(tenantId, listId)
             : await statusCwtPublisher.publish(tenantId, listId);
         const { etag, expiresAt } = token;
         const seconds = Math.max(0, Math.floor((expiresAt.getTime() - clock.now().getTime()) / 1000));
-        const headers = {
-          'Cache-Control': `public, max-age=${seconds}`,
-          ETag: etag,
-          Vary: 'Accept',
-        };
-        if (isKnown(request.headers['if-none-match'], etag)) return { status: 304, empty: true, headers };
-        return { status: 200, text: 'jwt' in token ? token.jwt : token.cwt, contentType, headers };
+        const headers = { 'Cache-Control': `public, max-age=${seconds}`, Vary: 'Accept' };
+        const text = 'jwt' in token ? token.jwt : token.cwt;
+        return { status: 200, text, contentType: form.type, etag, headers };
       },
     }),
     route({
@@ -99,10 +99,3 @@ export const statusListRoutes = family(
     }),
   ],
 );
-
-/** Token Status List section 8.1: the JWT form for those who take it, the CWT form for the rest. */
-function negotiate(accept: string | undefined): string | undefined {
-  if (accept === undefined) return TOKEN_TYPE;
-  if (accepts(accept, ['*/*', 'application/*', TOKEN_TYPE, 'application/jwt'])) return TOKEN_TYPE;
-  return accepts(accept, [STATUS_LIST_CWT_TYPE, 'application/cwt']) ? STATUS_LIST_CWT_TYPE : undefined;
-}

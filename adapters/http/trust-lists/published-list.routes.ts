@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { ServeTrustList } from '../../../application/trust-lists/serve-trust-list.ts';
-import { isKnown } from '../negotiation.ts';
 import { family, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 
@@ -21,14 +20,10 @@ export const publishedListRoutes = family({ serveTrustList: ServeTrustList }, ({
       304: 'Not modified',
       503: 'The list has ended and was not signed anew yet',
     },
-    async handle({ params, request }) {
+    async handle({ params }) {
       const { jwt, etag, maxAgeSeconds } = await serveTrustList.execute(params.tenant, params.id);
-      const headers = {
-        'Cache-Control': `public, max-age=${maxAgeSeconds}`,
-        ETag: etag,
-      };
-      if (isKnown(request.headers['if-none-match'], etag)) return { status: 304, empty: true, headers };
-      return { status: 200, text: jwt, contentType: MEDIA_TYPE, headers };
+      const headers = { 'Cache-Control': `public, max-age=${maxAgeSeconds}` };
+      return { status: 200, text: jwt, contentType: MEDIA_TYPE, etag, headers };
     },
   }),
 ]);

@@ -1,5 +1,8 @@
 import { z } from 'zod';
-import { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
+import {
+  Purposes,
+  RegistrationCertificateRequest,
+} from '../../../domain/registrar/registration-certificate-request.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import {
@@ -37,6 +40,7 @@ export const PresentationConfigurationView = z
       .record(z.string(), z.object({ namespace: z.string(), element: z.string() }))
       .nullable(),
     registrationCert: RegistrationCertificateRequest.nullable(),
+    purpose: Purposes.nullable(),
     webhook: WebhookConfig.nullable().describe('The key is shown as ***'),
     attached: z.array(z.looseObject({ format: z.string() })).nullable(),
     redirectUri: z.string().nullable(),

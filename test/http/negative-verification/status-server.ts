@@ -40,6 +40,22 @@ export function publish({ backend, issuer }: World, bend: ListBend = {}): string
   return uri;
 }
 
+/**
+ * The same list, behind so many redirects.
+ * @returns the address where it stood once, which the list goes on to speak of unless it is bent.
+ */
+export function publishMoved(world: World, redirects: number, bend: ListBend = {}): string {
+  const { backend } = world;
+  const paths = Array.from({ length: redirects }, () => `/moved/${lists++}`);
+  const uri = `${backend.url}${paths[0]}`;
+  const last = publish(world, { ...bend, payload: { sub: uri, ...bend.payload } });
+  for (const [index, path] of paths.entries()) {
+    const location = paths[index + 1] ?? last;
+    backend.on(path, (response) => response.writeHead(302, { Location: location }).end());
+  }
+  return uri;
+}
+
 /** A server at an address that the service may not call; whatever reaches it is counted. */
 export async function hiddenServer(): Promise<{
   url: string;

@@ -7,7 +7,7 @@ import {
   DOCUMENT_SIGNER,
   WEB_SERVER,
 } from '../../support/test-certificates.ts';
-import { hiddenServer, type ListBend, publish } from './status-server.ts';
+import { hiddenServer, type ListBend, publish, publishMoved } from './status-server.ts';
 import type { PresentationCase, World } from './world.ts';
 
 type Status = (world: World) => unknown | Promise<unknown>;
@@ -141,7 +141,7 @@ export const statusCases: readonly PresentationCase[] = [
   },
   {
     row: 147,
-    what: 'a list behind a redirect inside, which hears nothing',
+    what: 'a list behind redirects inside, which hears nothing',
     reason: 'status_unavailable',
     async present(world, asked) {
       const hidden = await hiddenServer();
@@ -149,12 +149,22 @@ export const statusCases: readonly PresentationCase[] = [
         await hidden.close();
         expect(hidden.calls(), 'calls to the address inside').to.equal(0);
       });
-      const uri = publish(world, {
+      const inside = publish(world, {
         answer: (response) => response.writeHead(302, { Location: `${hidden.url}/list` }).end(),
+      });
+      const uri = publish(world, {
+        answer: (response) => response.writeHead(308, { Location: inside }).end(),
       });
       return world.card(asked, { visible: { status: at(uri) } });
     },
   },
+  ...withStatus(143, 'status_invalid', 'a list that has moved, and speaks of where it is now', (world) => {
+    const sub = `${world.backend.url}/elsewhere`;
+    return at(publishMoved(world, 1, { payload: { sub } }));
+  }),
+  ...withStatus(147, 'status_unavailable', 'a list behind four redirects', (world) =>
+    at(publishMoved(world, 4)),
+  ),
   ...listed(147, 'status_unavailable', {
     'a list behind a redirect to itself': {
       answer: (response, call) => response.writeHead(302, { Location: call.path }).end(),

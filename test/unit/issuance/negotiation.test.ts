@@ -1,7 +1,11 @@
 import { expect } from 'chai';
-import { languageRanges, prefersJwt } from '../../../adapters/http/negotiation.ts';
+import { acceptedTypes, languageRanges, pickEncoding } from '../../../adapters/http/negotiation.ts';
 import { localesOf, narrowTo, pickLocale } from '../../../domain/issuance/localized-metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+
+const JSON_FORM = { names: ['application/json'] };
+const JWT_FORM = { names: ['application/jwt'] };
+const takenOf = (accept: string | undefined) => acceptedTypes(accept, [JSON_FORM, JWT_FORM]);
 
 describe('Signed metadata', () => {
   const wanted = [
@@ -13,9 +17,11 @@ describe('Signed metadata', () => {
     'application/json;q=0.9, application/jwt',
     'text/html, application/jwt;q=0.8, application/*;q=0.7',
     'application/jwt;charset=utf-8;q=1.000',
+    'application/json;q=0.5, application/*',
+    'application/json;q=0, */*',
   ];
   for (const accept of wanted) {
-    it(`are sent for ${accept}`, () => expect(prefersJwt(accept)).to.equal(true));
+    it(`are sent for ${accept}`, () => expect(takenOf(accept)[0]).to.equal(JWT_FORM));
   }
 
   const unwanted = [
@@ -36,7 +42,62 @@ describe('Signed metadata', () => {
     `${'x/y,'.repeat(1000)}application/jwt`,
   ];
   for (const accept of unwanted) {
-    it(`are not sent for ${accept?.slice(0, 50)}`, () => expect(prefersJwt(accept)).to.equal(false));
+    it(`are not sent for ${accept?.slice(0, 50)}`, () => expect(takenOf(accept)[0]).to.not.equal(JWT_FORM));
+  }
+});
+
+describe('Media types', () => {
+  const STATUS_JWT = { names: ['application/statuslist+jwt', 'application/jwt'] };
+  const STATUS_CWT = { names: ['application/statuslist+cwt', 'application/cwt'] };
+  const cases: [string | undefined, readonly object[]][] = [
+    [undefined, [STATUS_JWT, STATUS_CWT]],
+    ['  ', [STATUS_JWT, STATUS_CWT]],
+    ['*/*', [STATUS_JWT, STATUS_CWT]],
+    ['application/statuslist+cwt, application/statuslist+jwt;q=0.1', [STATUS_CWT, STATUS_JWT]],
+    ['application/statuslist+jwt;q=0.1, application/statuslist+cwt', [STATUS_CWT, STATUS_JWT]],
+    ['application/statuslist+cwt;q=0.2, application/statuslist+jwt;q=0.3', [STATUS_JWT, STATUS_CWT]],
+    ['application/statuslist+cwt, application/statuslist+jwt', [STATUS_CWT, STATUS_JWT]],
+    ['application/statuslist+cwt, */*', [STATUS_CWT, STATUS_JWT]],
+    ['*/*, application/statuslist+cwt;q=0.9', [STATUS_JWT, STATUS_CWT]],
+    ['*/*, application/statuslist+jwt;q=0', [STATUS_CWT]],
+    ['*/*;q=0, application/*', [STATUS_JWT, STATUS_CWT]],
+    ['application/jwt, application/statuslist+jwt;q=0', []],
+    ['application/cwt', [STATUS_CWT]],
+    ['text/*, application/json', []],
+    ['application/statuslist+cwt;q=nan', []],
+    [`${'x/y,'.repeat(1000)}*/*`, []],
+  ];
+  for (const [accept, expected] of cases) {
+    it(`are ${expected.length} for ${accept?.slice(0, 80)}, the best one first`, () => {
+      expect(acceptedTypes(accept, [STATUS_JWT, STATUS_CWT])).to.deep.equal(expected);
+    });
+  }
+});
+
+describe('The encoding of an answer', () => {
+  const cases: [string | undefined, string | undefined][] = [
+    [undefined, undefined],
+    ['', undefined],
+    ['identity', undefined],
+    ['deflate, zstd', undefined],
+    ['gzip', 'gzip'],
+    ['X-GZIP', 'gzip'],
+    ['gzip, deflate, br', 'br'],
+    ['br;q=0.2, gzip;q=0.8', 'gzip'],
+    ['br;q=0.8, gzip;q=0.2', 'br'],
+    ['*', 'br'],
+    ['br;q=0, *', 'gzip'],
+    ['*;q=0', undefined],
+    ['gzip;q=0, br;q=0', undefined],
+    ['identity, gzip;q=0.5', undefined],
+    ['identity;q=0.5, gzip;q=0.5', 'gzip'],
+    ['gzip;q=7', undefined],
+    [`${'x,'.repeat(2000)}gzip`, undefined],
+  ];
+  for (const [header, expected] of cases) {
+    it(`is ${expected ?? 'none'} for ${header?.slice(0, 50)}`, () => {
+      expect(pickEncoding(header)).to.equal(expected);
+    });
   }
 });
 

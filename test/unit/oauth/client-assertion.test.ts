@@ -147,6 +147,7 @@ describe('A wallet that is registered with a key', () => {
       client.world.clock.time += 1_000;
       expect(await outcome()).to.equal('registered');
       expect(calls()).to.equal(2);
+      expect(client.world.remote.following, 'nobody else answers for it').to.deep.equal([]);
     });
 
     it('is accepted with a new key, which is looked for once in 30 seconds', async () => {

@@ -159,6 +159,26 @@ describe('What somebody refuses of a configuration', () => {
       'dcql_query.credentials.0.require_cryptographic_holder_binding',
       { haip: true },
     ],
+    [
+      'a claim that no set of claims names',
+      {
+        dcql_query: {
+          credentials: [
+            {
+              ...QUERY,
+              claims: [
+                { id: 'name', path: ['name'] },
+                { id: 'age', path: ['age'] },
+                { id: 'city', path: ['city'] },
+              ],
+              claim_sets: [['name'], ['city', 'name']],
+            },
+          ],
+        },
+      },
+      'dcql_query.credentials.0.claims.1',
+      { haip: false },
+    ],
     ['results without the browser', { requireResponseCode: false }, 'requireResponseCode', { haip: true }],
     ['signers of anything', { mdlProfile: 'none' }, 'mdlProfile', { haip: false }],
     [
@@ -178,6 +198,12 @@ describe('What somebody refuses of a configuration', () => {
       expect(refused(ofPresentation(changes))).to.deep.equal(haip ? [member] : []);
     });
   }
+
+  it('of a request: nothing of claims that stand in a set, or without sets', () => {
+    const claims = [{ id: 'name', path: ['name'] }];
+    for (const more of [{ claims }, { claims, claim_sets: [['name']] }, {}])
+      expect(ofPresentation({ dcql_query: { credentials: [{ ...QUERY, ...more }] } })).to.deep.equal([]);
+  });
 
   it('of a request: an issuer that is trusted by its own certificate, and not one by its authority', async () => {
     expect(ofPresentation({})).to.deep.equal([]);

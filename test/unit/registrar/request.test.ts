@@ -5,6 +5,7 @@ import {
   RegistrarConfigurationBody,
 } from '../../../domain/registrar/registrar-configuration.ts';
 import {
+  certificateFor,
   completeRegistration,
   RegistrationCertificateRequest,
   requestedCredentials,
@@ -39,6 +40,18 @@ const WHY = {
 describe('A request for a registration certificate', () => {
   it('registers formats, types and claims of a query and nothing else, each once', () => {
     expect(requestedCredentials(QUERY)).to.deep.equal(CREDENTIALS);
+  });
+
+  it('says why in the words of its configuration, unless it has words of its own or is there already', () => {
+    const purpose = [{ lang: 'de', content: 'Warum' }];
+    expect(certificateFor({ body: { intermediary: 'x' } }, purpose)).to.deep.equal({
+      body: { intermediary: 'x', purpose },
+    });
+    const own = { body: { purpose: WHY.purpose } };
+    for (const request of [own, { id: 'known' }, { jwt: 'a.b.c' }])
+      expect(certificateFor(request, purpose)).to.equal(request);
+    for (const none of [null, undefined])
+      expect(certificateFor({ body: {} }, none)).to.deep.equal({ body: {} });
   });
 
   it('is completed from the defaults and the query', () => {

@@ -104,6 +104,7 @@ describe('Revocation of the certificates of issuers', () => {
       /^required: signer: not on http:\/\/ca.example\/middle.crl of [^;]+; authority 1 above the signer: not on http:\/\/ca.example\/root/,
     );
     expect(remote.calls.map(({ url }) => url).toSorted()).to.deep.equal([OF_MIDDLE, OF_ROOT]);
+    expect(remote.following.toSorted(), 'also where they have moved').to.deep.equal([OF_MIDDLE, OF_ROOT]);
   });
 
   for (const mode of ['required', 'if-available'] as const) {

@@ -73,6 +73,7 @@ describe('A responder that is asked about a certificate', () => {
     expect(remote.calls[0]?.url).to.match(/^http:\/\/ocsp\.example\/at\/[A-Za-z0-9%]+$/);
     expect(await ask('other')).to.equal('good');
     expect(remote.calls).to.have.length(2);
+    expect(remote.following, 'nobody else hears whose certificate it is').to.deep.equal([]);
     clock.time += 2 * HOUR;
     serve({ status: 'revoked' });
     expect(await ask(), 'within an hour').to.equal('revoked');

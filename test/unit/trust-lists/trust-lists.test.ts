@@ -102,6 +102,7 @@ describe('A trust list', () => {
   describe('is believed', () => {
     it('when a pinned certificate signed it', async () => {
       expect(await read()).to.equal('Wallet Provider');
+      expect(remote.following, 'also where it has moved').to.deep.equal([URI]);
     });
     it('when a pinned CA certified its signer', async () => {
       const ca = await certify({ name: 'Operators', ca: true });

@@ -83,6 +83,8 @@ export class FakeSettings extends ServiceSettings {
 }
 export class FakeRemote extends Remote {
   readonly calls: { url: string; accept: string | undefined }[] = [];
+  /** Addresses that would have been left for where they lead. */
+  readonly following: string[] = [];
   answer: (url: string) => RemoteResponse | RemoteError = () =>
     new RemoteError('unreachable', 'nobody there');
   override refuses(): boolean {
@@ -90,6 +92,7 @@ export class FakeRemote extends Remote {
   }
   override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
     this.calls.push({ url, accept: options.headers?.['accept'] });
+    if (options.followsRedirects === true) this.following.push(url);
     await new Promise((resolve) => setImmediate(resolve));
     const answer = this.answer(url);
     if (answer instanceof Error) throw answer;

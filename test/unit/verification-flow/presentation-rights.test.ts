@@ -53,6 +53,20 @@ describe('Whoever manages presentations', () => {
     expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
   });
 
+  it('has other reasons certified with registrar:manage alone', async () => {
+    const purpose = [{ lang: 'en', content: 'Another reason' }];
+    await put({ registrationCert: { body: {} } }, registrar());
+    expect(await endOf(update({ purpose }))).to.equal('forbidden');
+    expect(await endOf(put({ registrationCert: { body: {} }, purpose }))).to.equal('forbidden');
+    expect(await update({ purpose }, registrar())).to.deep.include({ purpose });
+    expect(await update({ purpose })).to.deep.include({ purpose });
+    expect(await endOf(update({ purpose: null }))).to.equal('forbidden');
+    await put({ registrationCert: ORDER }, registrar());
+    expect(await update({ purpose }), 'the order says another one').to.deep.include({ purpose });
+    await put({ registrationCert: { id: 'known' } }, registrar());
+    expect(await update({ purpose: null }), 'nothing is ordered').to.not.have.property('purpose');
+  });
+
   it('does not ask under the key of a configuration that the client may not use', async () => {
     for (const id of ['theirs', 'spare']) {
       await new CreateKeyChain(world).execute(caller(), { id, usageType: 'access' });

@@ -77,6 +77,7 @@ describe('The status of a presented credential', () => {
     it(`at ${index} is ${expected}`, async () => {
       expect(await verify(index)).to.equal(expected);
       expect(world.remote.calls).to.deep.equal([{ url: URI, accept: 'application/statuslist+jwt' }]);
+      expect(world.remote.following, 'also where it has moved').to.deep.equal([URI]);
     });
   }
 
@@ -123,6 +124,29 @@ describe('The status of a presented credential', () => {
     await serve({ chain: { ...other } });
     expect(await verify(0, { issuer: signing })).to.equal('status_invalid');
   });
+
+  // HAIP 1.0 sections 6.1 and 6.1.1: the anchor is no part of `x5c`, of the token as of its credential
+  for (const [profile, expected] of [
+    [null, 'accepted'],
+    ['haip', 'status_invalid'],
+  ] as const) {
+    it(`is ${expected} by a token that brings its anchor, for a tenant with the profile ${profile}`, async () => {
+      await world.store.forTenant(
+        ACME,
+        async ({ tenant }) => tenant.save({ ...(await tenant.get()), profile }),
+        { by: 'system' },
+      );
+      const body = { redirectUri: 'https://shop.example/done' };
+      const { active, root } = world.issuer;
+      const certificates = [...signingChain(world.issuer), root?.certificate ?? ''];
+      const { root: _, ...rootless } = world.issuer;
+      await serve();
+      expect(await verify(0, {}, URI, await world.request({ body })), 'without it').to.equal('accepted');
+      world.remoteStatusLists.clear(ACME);
+      await serve({ chain: { ...rootless, active: { ...active, certificates } } as KeyChain });
+      expect(await verify(0, {}, URI, await world.request({ body }))).to.equal(expected);
+    });
+  }
 
   const bad: Readonly<Record<string, [string, () => Token | Promise<Token>]>> = {
     'another signer': [

@@ -1,0 +1,199 @@
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { isPublished } from '../../adapters/http/published-texts.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { decode, issue } from '../support/present.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+type Raw = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly bytes: Buffer };
+
+const LONG = 'A name that is long enough to be worth a few bytes. '.repeat(9);
+const CWT = 'application/statuslist+cwt';
+const OPEN: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+  br: (bytes) => brotliDecompressSync(bytes),
+  gzip: (bytes) => gunzipSync(bytes),
+};
+
+describe('Compressed answers', () => {
+  let service: TestService;
+  let token: string;
+  let published: string[];
+
+  /** Without a client that decompresses by itself. */
+  const send = (path: string, headers: Record<string, string>, method = 'GET') =>
+    new Promise<Raw>((resolve, reject) => {
+      const asked = request(new URL(path, service.address), { method, headers }, (response) => {
+        const parts: Buffer[] = [];
+        response.on('data', (part: Buffer) => parts.push(part));
+        response.on('end', () => {
+          const { statusCode: status = 0, headers: told } = response;
+          resolve({ status, headers: told, bytes: Buffer.concat(parts) });
+        });
+      });
+      asked.on('error', reject).end();
+    });
+  const inEncoding = (path: string, encoding: string, others: Record<string, string> = {}) =>
+    send(path, { 'Accept-Encoding': encoding, ...others });
+
+  before(async () => {
+    service = await startTestService();
+    const tenant = await createTenant(service, 'acme');
+    ({ token } = tenant);
+    const write = async (path: string, json: object) => {
+      const answer = await service.call('POST', path, { token, json });
+      expect(answer.status, answer.text).to.equal(201);
+    };
+    await write('/issuer/credentials', {
+      id: 'card',
+      config: {
+        format: 'dc+sd-jwt',
+        display: ['en', 'de', 'fr'].map((locale) => ({ name: 'Card', locale, description: LONG })),
+      },
+      vct: { name: 'Card', description: LONG },
+      schema: { type: 'object', properties: { name: { type: 'string', description: LONG.repeat(4) } } },
+      claims: { name: 'Ada' },
+      statusManagement: true,
+    });
+    await write('/issuer/config', {
+      display: [{ name: 'Acme', locale: 'en' }],
+      chainedAs: {
+        enabled: true,
+        upstream: { issuer: 'https://login.example', clientId: 'us', clientSecret: 'secret' },
+      },
+    });
+    await write('/trust-list', { id: 'list', entities: [await ownEntity(tenant)] });
+    const { uri } = decode((await issue(service, tenant, 'card')).text).payload['status'].status_list;
+    published = [
+      '/.well-known/openid-credential-issuer/acme',
+      '/.well-known/oauth-authorization-server/acme',
+      '/acme/vct/card',
+      '/acme/schema/card',
+      '/acme/trust-list/list',
+      new URL(uri).pathname,
+      '/openapi.json',
+    ];
+  });
+  after(() => service.close());
+
+  const ownEntity = async (tenant: { readonly token: string }) => {
+    const chains = (await service.call('GET', '/key-chain', { token: tenant.token })).body;
+    const { id } = chains.find(({ usages }: { usages: string[] }) => usages.includes('signing'));
+    return {
+      type: 'internal',
+      issuerKeyChainId: id,
+      revocationKeyChainId: id,
+      info: { name: 'Acme', country: 'DE', locality: 'Berlin', streetAddress: 'Weg 1', postalCode: '1' },
+    };
+  };
+
+  it('are what is published, by the weights of the reader, and the same once opened', async () => {
+    for (const path of published) {
+      const plain = await inEncoding(path, 'identity');
+      expect([plain.status, plain.headers['content-encoding']], path).to.deep.equal([200, undefined]);
+      for (const [accepted, encoding] of [
+        ['gzip', 'gzip'],
+        ['gzip, deflate, br', 'br'],
+        ['br;q=0.1, gzip;q=0.2', 'gzip'],
+      ] as const) {
+        const answer = await inEncoding(path, accepted);
+        expect([answer.status, answer.headers['content-encoding']], path).to.deep.equal([200, encoding]);
+        expect(answer.bytes.length, path).to.be.lessThan(plain.bytes.length);
+        expect(OPEN[encoding]?.(answer.bytes).equals(plain.bytes), path).to.equal(true);
+        expect(answer.headers['content-type']).to.equal(plain.headers['content-type']);
+        expect(answer.headers['content-length']).to.equal(String(answer.bytes.length));
+      }
+      for (const refused of ['gzip;q=0', '*;q=0', 'zstd', 'identity, br;q=0.5']) {
+        expect((await inEncoding(path, refused)).headers['content-encoding'], refused).to.equal(undefined);
+      }
+    }
+  });
+
+  it('say that they depend on who asks, beside what else they depend on', async () => {
+    for (const path of published) {
+      for (const encoding of ['br', 'identity']) {
+        const vary = (await inEncoding(path, encoding)).headers.vary?.split(', ') ?? [];
+        expect(vary, path).to.include('Accept-Encoding');
+        if (path.includes('credential-issuer'))
+          expect(vary).to.include.members(['Accept', 'Accept-Language']);
+        if (path.includes('status-list')) expect(vary).to.include('Accept');
+      }
+    }
+  });
+
+  it('are told by HEAD as GET sends them', async () => {
+    for (const path of published) {
+      const got = await inEncoding(path, 'br');
+      const head = await send(path, { 'Accept-Encoding': 'br' }, 'HEAD');
+      expect([head.status, head.bytes.length]).to.deep.equal([200, 0]);
+      for (const name of ['content-encoding', 'content-length', 'content-type', 'vary', 'etag'])
+        expect(head.headers[name], `${name} of ${path}`).to.equal(got.headers[name]);
+    }
+  });
+
+  it('have a tag for each encoding, by which each is confirmed', async () => {
+    for (const path of published.filter((path) => /status-list|trust-list/.test(path))) {
+      const tags = new Map<string, string>();
+      for (const encoding of ['br', 'gzip', 'identity'])
+        tags.set(encoding, (await inEncoding(path, encoding)).headers.etag ?? '');
+      expect(new Set(tags.values()).size, path).to.equal(3);
+      for (const [encoding, tag] of tags) {
+        const again = await inEncoding(path, encoding, { 'If-None-Match': tag });
+        expect([again.status, again.headers.etag, again.bytes.length]).to.deep.equal([304, tag, 0]);
+        expect(again.headers).to.not.have.property('content-encoding');
+        expect(again.headers.vary).to.include('Accept-Encoding');
+        for (const [other, itsTag] of tags) {
+          const { status } = await inEncoding(path, encoding, { 'If-None-Match': itsTag });
+          expect(status, `${other} for ${encoding}`).to.equal(other === encoding ? 304 : 200);
+        }
+      }
+    }
+  });
+
+  it('are made of both forms of a status list, and of metadata in each language and signed', async () => {
+    const [metadata = '', , , , , list = ''] = published;
+    for (const [path, headers] of [
+      [list, { Accept: CWT }],
+      [metadata, { Accept: 'application/jwt' }],
+      [metadata, { 'Accept-Language': 'en' }],
+    ] as const) {
+      const plain = await inEncoding(path, 'identity', headers);
+      const answer = await inEncoding(path, 'gzip', headers);
+      const { 'content-encoding': encoding } = answer.headers;
+      const opened = encoding === 'gzip' ? gunzipSync(answer.bytes) : answer.bytes;
+      expect(opened.equals(plain.bytes), path).to.equal(true);
+      expect(answer.bytes.length).to.be.at.most(plain.bytes.length);
+      if (headers !== undefined && !('Accept' in headers && headers.Accept === CWT))
+        expect(encoding, path).to.equal('gzip');
+    }
+  });
+
+  it('follow a change at once', async () => {
+    const [metadata = ''] = published;
+    const nameIn = ({ bytes }: Raw) => JSON.parse(brotliDecompressSync(bytes).toString()).display[0].name;
+    expect(nameIn(await inEncoding(metadata, 'br'))).to.equal('Acme');
+    const json = { display: [{ name: 'Acme anew', locale: 'en' }] };
+    const answer = await service.call('POST', '/issuer/config', { token, json });
+    expect(answer.status, answer.text).to.be.within(200, 201);
+    expect(nameIn(await inEncoding(metadata, 'br'))).to.equal('Acme anew');
+  });
+
+  it('are nothing small, and nothing that only some may see', async () => {
+    for (const path of ['/acme/.well-known/jwks.json', '/acme/status-lists']) {
+      const answer = await inEncoding(path, 'br, gzip');
+      expect([answer.status, answer.bytes.length < 1024], path).to.deep.equal([200, true]);
+      expect(answer.headers, path).to.not.have.property('content-encoding');
+    }
+    for (const path of ['/issuer/credentials', '/key-chain']) {
+      const answer = await inEncoding(path, 'br, gzip', { Authorization: `Bearer ${token}` });
+      expect([answer.status, answer.bytes.length > 1024], path).to.deep.equal([200, true]);
+      expect(answer.headers, path).to.not.have.property('content-encoding');
+    }
+    for (const route of collectRoutes(service.service.container).filter(isPublished))
+      expect([route.method, route.access, route.body], route.path).to.deep.equal([
+        'get',
+        'public',
+        undefined,
+      ]);
+  });
+});
