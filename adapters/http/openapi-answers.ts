@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FAILURE_CODES } from '../../domain/shared/failure.ts';
 import { INTERNAL_ERROR } from './failures.ts';
-import type { OtherForm, Route, Surface } from './route.ts';
+import type { OtherForm, Route } from './route.ts';
 import { ProtocolError } from './shapes.ts';
 
 /** RFC 9457 */
