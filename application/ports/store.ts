@@ -153,10 +153,10 @@ export type ListKeeping = {
    * @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
    */
   takeStatusRun(list: Pick<StatusList, 'id' | 'keyChainId'>, count: number): Promise<number | undefined>;
-  /** Keeps a signed token unless a newer one is there already. */
+  /** Keeps a signed token, or with null only when it ends, unless a newer one is there already. */
   saveStatusToken(
     listId: string,
-    token: string,
+    token: string | null,
     version: number,
     issuedAt: Date,
     expiresAt: Date,

@@ -347,13 +347,16 @@ describe('status lists through HTTP', () => {
     for (const bad of [{ capacity: 99 }, { bits: 3 }, { ttl: 59 }, { immediateUpdate: 'yes' }, { bits: '1' }])
       expect((await put(bad)).status, JSON.stringify(bad)).to.equal(400);
     const wanted = { capacity: 200, bits: 4, ttl: 60, immediateUpdate: true, enableAggregation: false };
-    expect((await put(wanted)).body).to.deep.equal(wanted);
+    const { warnings, ...set } = (await put(wanted)).body;
+    expect(set).to.deep.equal(wanted);
+    expect(warnings.map(({ member }: { member: string }) => member)).to.deep.equal(['capacity']);
     expect((await put({ bits: null, capacity: null })).body).to.deep.equal({
       ...wanted,
       bits: 1,
       capacity: 100_000,
+      warnings: [],
     });
     const none = { ttl: null, immediateUpdate: null, enableAggregation: null };
-    expect((await put(none)).body).to.deep.equal(defaults);
+    expect((await put(none)).body).to.deep.equal({ ...defaults, warnings: [] });
   });
 });

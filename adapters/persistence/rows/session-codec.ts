@@ -115,7 +115,7 @@ export const ISSUED_BATCHES = table<IssuedBatch, keyof IssuedBatch>(
   {},
 );
 
-type OwnStatusList = Omit<StatusList, 'token'>;
+type OwnStatusList = Omit<StatusList, 'token' | 'tokenExpiresAt'>;
 
 export const STATUS_LISTS = table<OwnStatusList, keyof OwnStatusList>(
   'status_lists',
@@ -137,7 +137,7 @@ export const STATUS_LISTS = table<OwnStatusList, keyof OwnStatusList>(
 );
 
 export function readStatusList(cipher: Cipher, row: Row): StatusList {
-  const jwt = row['token'];
+  const [jwt, expiresAt] = [row['token'], row['token_expires_at']];
   return {
     ...STATUS_LISTS.read(cipher, row),
     token:
@@ -147,8 +147,9 @@ export function readStatusList(cipher: Cipher, row: Row): StatusList {
             jwt,
             version: Number(row['token_version']),
             issuedAt: new Date(Number(row['token_issued_at'])),
-            expiresAt: new Date(Number(row['token_expires_at'])),
+            expiresAt: new Date(Number(expiresAt)),
           },
+    tokenExpiresAt: expiresAt === null ? null : new Date(Number(expiresAt)),
   };
 }
 
