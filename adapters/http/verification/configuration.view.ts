@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { MDL_PROFILES } from '../../../domain/formats/mdoc/driving-licence.ts';
 import { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import { CERTIFICATE_REVOCATION } from '../../../domain/verification/certificate-revocation.ts';
 import {
   OWN_AUTHORITIES,
   type PresentationConfiguration,
@@ -44,6 +46,8 @@ export const PresentationConfigurationView = z
     accessKeyChainId: KeyReference.describe('Null: the default of the tenant'),
     accessCertId: KeyReference.describe('The same, by its older name'),
     trustAnchors: z.array(TrustAnchorView).describe('Whose credentials are accepted'),
+    mdlProfile: z.enum(MDL_PROFILES).nullable().describe('Null: iso-18013-5'),
+    certificateRevocation: z.enum(CERTIFICATE_REVOCATION).nullable().describe('Null: off'),
     requireResponseCode: z.boolean().nullable().describe('As it holds under the profile of the tenant'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
