@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CreateDocumentOptions } from 'zod-openapi';
 import { olderNameOf } from '../../domain/shared/older-names.ts';
+import { addParameterExamples } from './openapi-examples.ts';
 import { readOnlyNames } from './read-only-members.ts';
 import type { Route } from './route.ts';
 
@@ -12,7 +13,16 @@ type Schema = Record<string, unknown> & {
 };
 type Document = {
   components?: { schemas?: Record<string, Schema> };
-  paths?: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: Schema }> } }>>;
+  paths?: Record<
+    string,
+    Record<
+      string,
+      {
+        requestBody?: { content: Record<string, { schema: Schema }> };
+        parameters?: { name: string; in: string; example?: unknown }[];
+      }
+    >
+  >;
 };
 
 /**
@@ -55,6 +65,7 @@ export function finish(document: object, routes: readonly Route[]): object {
   const named = withOneJson(document as Document);
   const closed = new Set<Schema>();
   for (const route of routes) closeBody(named, route, closed);
+  addParameterExamples(named.paths ?? {});
   for (const name of ['TrustAnchor', 'TrustListEntity']) {
     const { anyOf, oneOf } = (named.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
     for (const alternative of anyOf ?? oneOf ?? []) addOlderNames(alternative);

@@ -4,6 +4,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { rolesOf } from './authenticate.ts';
 import { IDEMPOTENCY_KEY } from './idempotency.ts';
 import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
+import { ABOUT_EXAMPLES } from './openapi-examples.ts';
 import { finish, OPTIONS } from './openapi-schemas.ts';
 import { inOrder, tagsOf } from './openapi-tags.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
@@ -28,7 +29,8 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
       title: 'Vidimus',
       version: settings.version,
       description:
-        'Issues digital credentials to wallets and verifies what wallets present, for many tenants.',
+        'Issues digital credentials to wallets and verifies what wallets present, for many tenants.\n\n' +
+        ABOUT_EXAMPLES,
     },
     servers: [{ url: settings.publicUrl }],
     tags: tagsOf(described),

@@ -151,7 +151,7 @@ export type RouteDefinition<
   readonly shows?: (
     input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'caller' | 'params'>,
   ) => Promise<Reply>;
-  /** An example request body, executed by the tests. */
+  /** An example request body, executed by the tests; what stands in angle brackets was answered by a call before. */
   readonly example?: unknown;
   handle(input: Input<A, z.output<P>, z.output<Q>, z.output<B>>): Promise<Reply> | Reply;
 };

@@ -72,9 +72,9 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       body: Form,
       example: {
         client_id: 'https://wallet.example',
-        request_uri: 'urn:ietf:params:oauth:request_uri:6esc_11ACC5bwc014ltc14eY22c',
+        request_uri: 'urn:ietf:params:oauth:request_uri:<request uri>',
         decision: 'approve',
-        decision_token: 'wJalrXUtnFEMI',
+        decision_token: '<decision token>',
       },
       bodyKind: 'form',
       responses: { 303: "Back to the wallet, with a code or an error, or on to the customer's page" },

@@ -115,7 +115,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       path: `${base}/confirm`,
       summary: "Take the user's decision about a wallet that did not authenticate",
       body: Form,
-      example: { confirmation: 'wJalrXUtnFEMI', decision: 'approve' },
+      example: { confirmation: '<confirmation>', decision: 'approve' },
       bodyKind: 'form',
       responses: { 303: 'Back to the wallet, with a code or an error' },
       async handle({ params: { tenant: tenantId }, body, request }) {

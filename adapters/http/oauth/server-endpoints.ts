@@ -70,6 +70,7 @@ export const EXAMPLE_REQUEST = {
   redirect_uri: 'https://wallet.example/back',
   scope: 'pid',
   state: 'af0ifjsldkj',
+  issuer_state: '<issuer state>',
   code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
   code_challenge_method: 'S256',
 };
@@ -143,7 +144,7 @@ export function serverEndpoints(
     route({
       ...posted,
       path: `${base}/token`,
-      example: { grant_type: 'authorization_code', code: 'SplxlOBeZQQYbYS6WxSbIA', ...EXAMPLE_PROOF },
+      example: { grant_type: 'authorization_code', code: '<authorization code>', ...EXAMPLE_PROOF },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
       description: grants,
       responses: { 200: TokenView, 401: 'The client did not authenticate' },

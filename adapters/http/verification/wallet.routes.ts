@@ -74,7 +74,7 @@ export const presentationWalletRoutes = family(
       body: ResponseForm,
       bodyKind: 'form',
       bodyLimit: RESPONSE_LIMIT,
-      example: { state: 'af0ifjsldkj', error: 'access_denied' },
+      example: { response: '<encrypted response>' },
       responses: {
         200: z.object({ redirect_uri: z.string().optional() }).meta({
           id: 'PresentationReply',
