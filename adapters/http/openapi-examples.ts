@@ -1,10 +1,12 @@
+import { EXAMPLE_HANDLE, EXAMPLE_REQUEST_URI } from './oauth/described-parameters.ts';
+
 /**
  * Example values of parameters. They name what the example bodies make; text in angle brackets stands for what a call
  * before answered, or for a proof that a wallet makes. The tests fill that in and execute every operation.
  */
 export const ABOUT_EXAMPLES =
   'Examples of all operations fit together. Text in angle brackets, such as `<session>`, stands for what a call before ' +
-  'answered, or for a proof that a wallet makes.';
+  `answered, or for a proof that a wallet makes; so does \`${EXAMPLE_HANDLE}\`.`;
 
 /** What `{id}` names, by the path up to it. */
 const IDS: Readonly<Record<string, string>> = {
@@ -33,8 +35,6 @@ const IN_PATH: Readonly<Record<string, string>> = {
   file: 'swagger-ui.css',
 };
 
-const REQUEST_URI = 'urn:ietf:params:oauth:request_uri:<request uri>';
-
 /** Of calls whose parameters say what they are about, by what stands behind the tenant. */
 const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/session': { status: 'active', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
@@ -47,9 +47,9 @@ const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/cache': { releases: 'true' },
   '/cache/trust-list': { releases: 'true' },
   '/deferred_credential': { transaction_id: '<transaction>' },
-  '/authorize': { client_id: 'https://wallet.example', request_uri: REQUEST_URI },
-  '/interactive-authorization/return': { auth_session: '<page>' },
-  '/chained-as/authorize': { client_id: 'https://wallet.example', request_uri: REQUEST_URI },
+  '/authorize': { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
+  '/interactive-authorization/return': { auth_session: EXAMPLE_HANDLE },
+  '/chained-as/authorize': { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
   '/chained-as/callback': {
     code: '<code of the provider>',
     state: '<state>',

@@ -34,6 +34,7 @@ export const OPTIONS: CreateDocumentOptions = {
   override({ zodSchema, jsonSchema, io }) {
     withoutPlatformBounds(jsonSchema);
     tellDefault(jsonSchema, io);
+    if (io === 'input') sayThatItIsText(jsonSchema);
     // The format says the same, and is read by more people.
     if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     if (io !== 'output' || !(zodSchema instanceof z.ZodPipe)) return;
@@ -49,6 +50,13 @@ export const OPTIONS: CreateDocumentOptions = {
 function withoutPlatformBounds(schema: JsonSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+}
+
+/** NUL is in no text that is taken. */
+function sayThatItIsText(schema: JsonSchema): void {
+  const { type, pattern, format, enum: values, const: value } = schema;
+  const isOpen = [pattern, format, values, value].every((each) => each === undefined);
+  if (type === 'string' && isOpen) schema.pattern = '^[^\\u0000]*$';
 }
 
 /** A default in words: generators take a member with the keyword for one that has to be sent. */

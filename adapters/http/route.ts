@@ -119,6 +119,13 @@ export type RouteDefinition<
   readonly body?: B;
   /** Whose members the body may have, where `body` leaves that open. */
   readonly members?: z.ZodType;
+  /** What the API document says where a use case reads for itself: in place of `query` and `body`, and of headers. */
+  readonly described?: {
+    readonly query?: z.ZodObject;
+    readonly json?: z.ZodType;
+    readonly form?: z.ZodType;
+    readonly headers?: z.ZodObject;
+  };
   readonly bodyKind?: BodyKind;
   /** Bytes; 64 KiB unless stated. */
   readonly bodyLimit?: number;

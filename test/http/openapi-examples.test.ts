@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { EXAMPLE_HANDLE, EXAMPLE_REQUEST_URI } from '../../adapters/http/oauth/described-parameters.ts';
 import { ChainedWallet } from '../support/chained-wallet.ts';
 import { ChainedWorld } from '../support/chained-world.ts';
 import { type Calling, ExampleCalls } from '../support/example-calls.ts';
@@ -11,7 +12,6 @@ import { TestRegistrar } from '../support/registrar.ts';
 import type { Answer, TestService } from '../support/test-service.ts';
 
 const CODE_FLOW = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['pid'] };
-const HANDLE = 'urn:ietf:params:oauth:request_uri:';
 
 /** One tenant from its first call to its last; each part goes on where the one before ended. */
 describe('The examples of the API document', function () {
@@ -140,7 +140,7 @@ describe('The examples of the API document', function () {
     examples.answered['issuer state'] = await stateOf(uri);
     await open('createAttestationChallenge');
     const pushed = (await open('pushAuthorizationRequest')).body;
-    examples.answered['request uri'] = pushed.request_uri.slice(HANDLE.length);
+    examples.replace(EXAMPLE_REQUEST_URI, pushed.request_uri);
     const page = await open('authorize');
     examples.answered['decision token'] = /name="decision_token" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
     const cookie = (page.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
@@ -247,7 +247,7 @@ describe('The examples of the API document', function () {
     await open('createChainedChallenge');
     const proof = (path: string) => ({ DPoP: dpopProof(holder.dpopKey, `${holder.server}/${path}`) });
     const pushed = (await open('pushChainedAuthorizationRequest', { headers: proof('par') })).body;
-    examples.answered['request uri'] = pushed.request_uri.slice(HANDLE.length);
+    examples.replace(EXAMPLE_REQUEST_URI, pushed.request_uri);
     const away = await open('authorizeChained');
     const headers = { Cookie: (away.headers.get('set-cookie') ?? '').split(';')[0] ?? '' };
     const back = await world.provider.login(away.headers.get('location') ?? '');
@@ -255,7 +255,8 @@ describe('The examples of the API document', function () {
     examples.answered['state'] = back.searchParams.get('state') ?? '';
     examples.answered['issuer of the provider'] = world.provider.issuer;
     const page = await open('returnFromUpstream', { headers });
-    examples.answered['confirmation'] = /name="confirmation" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    const [, confirmation = ''] = /name="confirmation" value="([^"]+)"/.exec(page.text) ?? [];
+    examples.replace(EXAMPLE_HANDLE, confirmation);
     const decided = await open('confirmChainedWallet', { headers });
     examples.answered['authorization code'] = parameterOf(decided, 'code');
     await open('redeemChainedGrant', { headers: proof('token') });
@@ -270,9 +271,9 @@ describe('The examples of the API document', function () {
     const { wallet: visitor, asked } = await askPage(issuer);
     const page = await pageOf(visitor, asked);
     const back = new URL(page.searchParams.get('return_to') ?? '');
-    const filled = { page: back.searchParams.get('auth_session') ?? '' };
+    examples.replace(EXAMPLE_HANDLE, back.searchParams.get('auth_session') ?? '');
     const headers = { Cookie: visitor.browser.cookie };
-    await open('returnFromWebStep', { service: issuer.service, filled, headers });
+    await open('returnFromWebStep', { service: issuer.service, headers });
     await issuer.close();
   });
 

@@ -12,8 +12,6 @@ type Described = { readonly method: string; readonly path: string; readonly oper
 /** How a call differs from what the document has: who calls, and what a wallet proves. */
 export type Calling = Pick<CallOptions, 'token' | 'headers'> & {
   readonly service?: TestService;
-  /** In place of texts in angle brackets, for this call alone. */
-  readonly filled?: Readonly<Record<string, string>>;
 };
 
 /** Executes operations by their examples in the API document, each of which is filled with what calls before answered. */
@@ -40,7 +38,7 @@ export class ExampleCalls {
     return new ExampleCalls(service, new Map(described.map((each) => [each.operation.operationId, each])));
   }
 
-  /** Another address than that of the examples, for a party that there is not. */
+  /** A text of the examples that stands for another one: a handle, or the address of a party that there is not. */
   replace(address: string, present: string): void {
     this.#instead.set(JSON.stringify(address), JSON.stringify(present));
   }
@@ -54,7 +52,7 @@ export class ExampleCalls {
     const { method, path, operation } = this.#operations.get(name) ?? {};
     if (method === undefined || path === undefined || operation === undefined) throw new Error(`no ${name}`);
     const { service = this.#service, token, headers = {} } = calling;
-    const fill = (value: unknown) => this.#filled(value, { ...this.answered, ...calling.filled }, name);
+    const fill = (value: unknown) => this.#filled(value, name);
     const parameters = (operation.parameters ?? []).filter(({ example }) => example !== undefined);
     const of = (place: string) => parameters.filter((parameter) => parameter.in === place);
     for (const { name: parameter, in: place, example } of operation.parameters ?? [])
@@ -87,10 +85,10 @@ export class ExampleCalls {
     return answer;
   }
 
-  #filled(value: unknown, answered: Readonly<Record<string, string>>, name: string): unknown {
+  #filled(value: unknown, name: string): unknown {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value).replaceAll(/<([^<>]+)>/g, (_, place: string) => {
-      const found = answered[place];
+      const found = this.answered[place];
       if (found === undefined) throw new Error(`${name}: nothing answered <${place}>`);
       return JSON.stringify(found).slice(1, -1);
     });
