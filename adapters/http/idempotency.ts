@@ -12,7 +12,7 @@ const HEADER = 'Idempotency-Key';
 export const IDEMPOTENCY_KEY = z.object({
   [HEADER]: z
     .string()
-    .max(257)
+    .regex(/^("[\x20\x21\x23-\x5b\x5d-\x7e]{1,255}"|[\x21\x23-\x5b\x5d-\x7e]{1,255})$/)
     .optional()
     .describe(
       'Names this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same ' +

@@ -34,6 +34,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   413: 'The body is too large',
   415: 'The body is of another media type, or of another encoding',
   429: 'Too many calls; `Retry-After` says when to come back',
+  431: 'The address and the headers are longer than 16 KiB',
   500: 'Something failed here; nothing has changed',
   503: 'Temporarily unavailable; `Retry-After` may say when to come back',
 };
@@ -99,9 +100,13 @@ export function failures(route: Route): Record<string, object> {
     ...(route.rateLimit === undefined ? [] : [429]),
     ...[500, 503],
   ];
-  return Object.fromEntries(
-    statuses.map((status) => [String(status), failure(route, meaning(String(status)))]),
-  );
+  return {
+    ...Object.fromEntries(
+      statuses.map((status) => [String(status), failure(route, meaning(String(status)))]),
+    ),
+    // Nobody has looked at such a request who could say more.
+    ...(route.query !== undefined && { 431: { description: meaning('431') } }),
+  };
 }
 
 function failure({ surface, isToldByAccept }: Route, description: string): object {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CreateDocumentOptions } from 'zod-openapi';
 import { olderNameOf } from '../../domain/shared/older-names.ts';
+import { addParameterExamples } from './openapi-examples.ts';
 import { readOnlyNames } from './read-only-members.ts';
 import type { Route } from './route.ts';
 
@@ -12,7 +13,16 @@ type Schema = Record<string, unknown> & {
 };
 type Document = {
   components?: { schemas?: Record<string, Schema> };
-  paths?: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: Schema }> } }>>;
+  paths?: Record<
+    string,
+    Record<
+      string,
+      {
+        requestBody?: { content: Record<string, { schema: Schema }> };
+        parameters?: { name: string; in: string; example?: unknown }[];
+      }
+    >
+  >;
 };
 
 /**
@@ -24,6 +34,7 @@ export const OPTIONS: CreateDocumentOptions = {
   override({ zodSchema, jsonSchema, io }) {
     withoutPlatformBounds(jsonSchema);
     tellDefault(jsonSchema, io);
+    if (io === 'input') sayThatItIsText(jsonSchema);
     // The format says the same, and is read by more people.
     if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     if (io !== 'output' || !(zodSchema instanceof z.ZodPipe)) return;
@@ -41,6 +52,13 @@ function withoutPlatformBounds(schema: JsonSchema): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }
 
+/** NUL is in no text that is taken. */
+function sayThatItIsText(schema: JsonSchema): void {
+  const { type, pattern, format, enum: values, const: value } = schema;
+  const isOpen = [pattern, format, values, value].every((each) => each === undefined);
+  if (type === 'string' && isOpen) schema.pattern = '^[^\\u0000]*$';
+}
+
 /** A default in words: generators take a member with the keyword for one that has to be sent. */
 function tellDefault(schema: JsonSchema, io: 'input' | 'output'): void {
   if (schema.default === undefined) return;
@@ -55,6 +73,7 @@ export function finish(document: object, routes: readonly Route[]): object {
   const named = withOneJson(document as Document);
   const closed = new Set<Schema>();
   for (const route of routes) closeBody(named, route, closed);
+  addParameterExamples(named.paths ?? {});
   for (const name of ['TrustAnchor', 'TrustListEntity']) {
     const { anyOf, oneOf } = (named.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
     for (const alternative of anyOf ?? oneOf ?? []) addOlderNames(alternative);

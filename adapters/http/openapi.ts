@@ -4,6 +4,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { rolesOf } from './authenticate.ts';
 import { IDEMPOTENCY_KEY } from './idempotency.ts';
 import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
+import { ABOUT_EXAMPLES } from './openapi-examples.ts';
 import { finish, OPTIONS } from './openapi-schemas.ts';
 import { inOrder, tagsOf } from './openapi-tags.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
@@ -28,7 +29,8 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
       title: 'Vidimus',
       version: settings.version,
       description:
-        'Issues digital credentials to wallets and verifies what wallets present, for many tenants.',
+        'Issues digital credentials to wallets and verifies what wallets present, for many tenants.\n\n' +
+        ABOUT_EXAMPLES,
     },
     servers: [{ url: settings.publicUrl }],
     tags: tagsOf(described),
@@ -73,7 +75,7 @@ const CONDITION = z.object({
 });
 function operation(route: Route): ZodOpenApiOperationObject {
   const roles = rolesOf(route.access);
-  const query = asObject(route.query);
+  const query = asObject(route.described?.query ?? route.query);
   const described = [
     ...(route.description === undefined ? [] : [route.description]),
     ...(roles.length === 0
@@ -95,6 +97,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
       ...(query !== undefined && { query }),
       ...(takesCondition(route) && { header: CONDITION }),
       ...(route.isRepeatable && { header: IDEMPOTENCY_KEY }),
+      ...(route.described?.headers !== undefined && { header: route.described.headers }),
     },
     ...(route.body !== undefined && { requestBody: requestBody(route, route.body) }),
     responses: { ...failures(route), ...answers(route) } as Responses,
@@ -124,13 +127,16 @@ function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
 function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOperationObject['requestBody']> {
   // Some read their body themselves, to tell members that are missing from those that are null.
   const { members = schema } = route;
-  const content = { schema: members, ...(route.example !== undefined && { example: route.example }) };
+  const { json = members, form = members } = route.described ?? {};
+  const example = route.example !== undefined && { example: route.example };
   const kind = route.bodyKind ?? 'json';
   return {
     required: route.surface !== 'admin' || !members.safeParse({}).success,
     content: {
-      ...(kind !== 'form' && { 'application/json': content }),
-      ...((kind === 'form' || kind === 'json-or-form') && { 'application/x-www-form-urlencoded': content }),
+      ...(kind !== 'form' && { 'application/json': { schema: json, ...example } }),
+      ...((kind === 'form' || kind === 'json-or-form') && {
+        'application/x-www-form-urlencoded': { schema: form, ...example },
+      }),
       ...(kind === 'unread' && { 'application/jwt': { schema: COMPACT } }),
     },
   };

@@ -121,6 +121,13 @@ export type RouteDefinition<
   readonly body?: B;
   /** Whose members the body may have, where `body` leaves that open. */
   readonly members?: z.ZodType;
+  /** What the API document says where a use case reads for itself: in place of `query` and `body`, and of headers. */
+  readonly described?: {
+    readonly query?: z.ZodObject;
+    readonly json?: z.ZodType;
+    readonly form?: z.ZodType;
+    readonly headers?: z.ZodObject;
+  };
   readonly bodyKind?: BodyKind;
   /** Bytes; 64 KiB unless stated. */
   readonly bodyLimit?: number;
@@ -153,7 +160,7 @@ export type RouteDefinition<
   readonly shows?: (
     input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'caller' | 'params'>,
   ) => Promise<Reply>;
-  /** An example request body, executed by the tests. */
+  /** An example request body, executed by the tests; what stands in angle brackets was answered by a call before. */
   readonly example?: unknown;
   handle(input: Input<A, z.output<P>, z.output<Q>, z.output<B>>): Promise<Reply> | Reply;
 };

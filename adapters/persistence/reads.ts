@@ -7,6 +7,7 @@ import { DEFERRED, readAuthorization } from './rows/authorization-codec.ts';
 import {
   GRANTS,
   KEPT_ANSWERS,
+  readAsked,
   readIssued,
   readPublication,
   readRelease,
@@ -66,6 +67,12 @@ export function tenantReads(
       return asked;
     },
     session: (id) => withSession(statements.READ_SESSION, id),
+    async seenSession(id) {
+      const seen = (row: Row) => ({ session: sessionOf(row), asked: readAsked(cipher, row) });
+      const read = await withTenant(seen, statements.SEEN_SESSION, id);
+      if (read?.found !== undefined) touched(read.found.session.id);
+      return read && { tenant: read.tenant, session: read.found?.session, asked: read.found?.asked };
+    },
     sessionByPublicId: (publicId) => withSession(statements.FIND_BY_PUBLIC_ID, publicId),
     async issuing(publicId, uses, grantId) {
       const used = inOrder(uses);

@@ -40,6 +40,16 @@ export const issuingStatement = (used: string) =>
   );
 
 export const READ_SESSION = withTenant('read_session', 'sessions', 'id');
+/** With the authorization of the wallet that came last: of codes that were spent the newest, else of those that were not. */
+export const SEEN_SESSION = named(
+  'seen_session',
+  `select ${TENANT_STATE}, f.*, g.id as grant_id, g.document as grant_document, g.consumed_at as grant_consumed_at
+   from tenants t left join sessions f on f.tenant_id = t.id and f.id = $2
+     left join grants g on g.tenant_id = t.id and g.id = (select c.id from grants c
+       where c.tenant_id = $1 and c.session_id = $2 and c.document is not null
+       order by coalesce(c.consumed_at, 0) desc, c.expires_at desc, c.id limit 1)
+   where t.id = $1`,
+);
 export const FIND_BY_PUBLIC_ID = withTenant('find_by_public_id', 'sessions', 'public_id');
 export const FIND_GRANT = withTenant('find_grant', 'grants', 'code_hash');
 export const FIND_GRANT_BY_ID = withTenant('find_grant_by_id', 'grants', 'id');

@@ -31,6 +31,7 @@ export const AuditLogQuery = z.object({
   until: time.describe('Only entries before this time'),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
   cursor: z.string().max(100).optional().describe('From the `next` link of the page before'),
+  sort: z.enum(['asc', 'desc']).default('desc').describe('By number'),
 });
 export type AuditLogQuery = z.infer<typeof AuditLogQuery>;
 
@@ -40,7 +41,7 @@ export type AuditPage = {
   readonly next?: string;
 };
 
-/** What was changed, the newest first: in the caller's tenant, or in the service and every tenant. */
+/** What was changed, the newest first unless stated: in the caller's tenant, or in the service and every tenant. */
 export class ListAuditEntries extends needs({ store: Store }) {
   /**
    * @throws Failure `not_found` for another tenant than one's own, alike whether there is one; `forbidden` for a client
@@ -77,9 +78,9 @@ export class ListAuditEntries extends needs({ store: Store }) {
 }
 
 /** One entry more than a page tells whether there is another page. */
-function queryOf({ limit, cursor, tenant: _tenant, ...wanted }: AuditLogQuery): AuditQuery {
+function queryOf({ limit, cursor, sort, tenant: _tenant, ...wanted }: AuditLogQuery): AuditQuery {
   const after = cursor === undefined ? undefined : readCursor(cursor);
-  return { ...defined({ ...wanted, after }), limit: limit + 1 };
+  return { ...defined({ ...wanted, after }), ascending: sort === 'asc', limit: limit + 1 };
 }
 
 function readCursor(cursor: string): number {

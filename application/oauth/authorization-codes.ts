@@ -31,7 +31,7 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
   ): Promise<string | undefined> {
     const { store, random } = this.ports;
     const { request, holder, server, interaction } = authorization;
-    const { credentialConfigurationIds: ids, codeChallenge, redirectUri, scope } = request;
+    const { credentialConfigurationIds: ids, codeChallenge, redirectUri, scope, queries } = request;
     const created =
       authorization.session === null
         ? await walletInitiatedSession(this.ports, configured, ids, now, {
@@ -44,7 +44,8 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
     const { identity, presented } = yielded;
     const granted: GrantedAuthorization = {
       holder,
-      ...defined({ codeChallenge, redirectUri, scope, identity, presented }),
+      ...defined({ codeChallenge, redirectUri, scope, identity, presented, queries }),
+      code,
       byDetails: request.byDetails,
       ...(interaction !== undefined && { interactive: true, actionsDone: interaction.done }),
     };

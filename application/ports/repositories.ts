@@ -166,8 +166,12 @@ export type TenantReader = ReaderOf<TenantRepositories>;
 
 export type ServiceReader = ReaderOf<ServiceRepositories>;
 
-/** `before`: only releases with a lower number. */
-export type VersionPage = { readonly limit: number; readonly before: number | undefined };
+/** `after`: the number of the last release of the page before. The newest first unless `ascending`. */
+export type VersionPage = {
+  readonly limit: number;
+  readonly after?: number | undefined;
+  readonly ascending?: boolean;
+};
 
 /** Trust lists that the tenant publishes. Who writes one does so `alone`. */
 export type TrustListRepository = {
@@ -191,7 +195,7 @@ export type TrustListRepository = {
   remove(former: ListVersion): Promise<boolean>;
   /** The highest number that a release of this id ever had, also before the list was removed; 0 without any. */
   lastNumber(id: string): Promise<number>;
-  /** Releases that were replaced, newest first, at most `MAX_VERSIONS`. */
+  /** Releases that were replaced, at most `MAX_VERSIONS`. */
   versions(id: string, page?: VersionPage): Promise<ListVersion[]>;
   /** @throws Failure `not_found`. */
   version(id: string, versionId: string): Promise<ListVersion>;

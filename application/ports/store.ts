@@ -1,7 +1,7 @@
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
-import type { Grant } from '../../domain/oauth/grant.ts';
+import type { AskedAuthorization, Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { KeptAnswer } from '../../domain/sessions/kept-answer.ts';
 import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
@@ -94,6 +94,11 @@ export type TenantReads = {
   /** Everybody who asks in the same turn of the event loop shares one read. */
   state(): Promise<TenantState | undefined>;
   session(id: SessionId): WithTenant<{ readonly session: Session | undefined }>;
+  /** A session as its operator sees it: with what its wallet asked for at an authorization server of ours. */
+  seenSession(id: SessionId): WithTenant<{
+    readonly session: Session | undefined;
+    readonly asked: AskedAuthorization | undefined;
+  }>;
   sessionByPublicId(publicId: PublicId): WithTenant<{ readonly session: Session | undefined }>;
   /** A session for a credential request, and whether what the request brought counts still. */
   issuing(
@@ -148,10 +153,10 @@ export type ListKeeping = {
    * @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
    */
   takeStatusRun(list: Pick<StatusList, 'id' | 'keyChainId'>, count: number): Promise<number | undefined>;
-  /** Keeps a signed token unless a newer one is there already. */
+  /** Keeps a signed token, or with null only when it ends, unless a newer one is there already. */
   saveStatusToken(
     listId: string,
-    token: string,
+    token: string | null,
     version: number,
     issuedAt: Date,
     expiresAt: Date,

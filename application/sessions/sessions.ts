@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
+import type { AskedAuthorization } from '../../domain/oauth/grant.ts';
 import { isTerminal, SESSION_STATUSES, type Session, statusAt } from '../../domain/sessions/session.ts';
 import { MAX_SEARCH, namesIn } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
@@ -61,7 +62,13 @@ export type SessionPage = {
 };
 
 /** One session as it is at a time. */
-export type SeenSession = { readonly session: Session; readonly tenant: Tenant; readonly now: Date };
+export type SeenSession = {
+  readonly session: Session;
+  readonly tenant: Tenant;
+  readonly now: Date;
+  /** Of an issuance with an authorization code of ours. */
+  readonly asked?: AskedAuthorization | undefined;
+};
 
 type Place = NonNullable<SessionQuery['after']>;
 
@@ -130,8 +137,9 @@ export class GetSession extends needs(WORLD) {
   execute(caller: RememberedCaller, id: SessionId): Promise<SeenSession> {
     return attemptFor(this.ports, caller, async (known, present) => {
       const { now, configured } = known;
-      const session = visible(present, (await known.confirm(known.reads.session(id))).session);
-      return { session, tenant: await configured.tenant(), now };
+      const read = await known.confirm(known.reads.seenSession(id));
+      const session = visible(present, read.session);
+      return { session, asked: read.asked, tenant: await configured.tenant(), now };
     });
   }
 }

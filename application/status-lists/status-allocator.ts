@@ -89,6 +89,16 @@ export class StatusAllocator extends needs({
     this.#full.delete(key);
   }
 
+  /**
+   * The entries of a list that were handed out, as far as this process knows: what it took and has not given to anybody
+   * does not count; what others took does.
+   */
+  handedOut(tenantId: TenantId, { id, usedEntries }: Pick<StatusList, 'id' | 'usedEntries'>): number {
+    const reserve = this.#reserves.peek(`${tenantId} ${id}`);
+    // Runs that were taken since the list was read are not among its used entries.
+    return usedEntries - (reserve?.countBelow(usedEntries) ?? 0);
+  }
+
   /** The indices of a run that was recorded earlier. */
   indicesOf(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): readonly number[] {
     const key = `${tenantId} ${list.id}`;

@@ -18,23 +18,23 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { assertStillTrusted, bind } from './list-binding.ts';
-import { statusListUri } from './status-allocator.ts';
+import { StatusAllocator, statusListUri } from './status-allocator.ts';
 
 /** The status lists of the tenant as they stand now, in order of their age. */
-export class ListStatusLists extends needs({ store: Store }) {
+export class ListStatusLists extends needs({ store: Store, statusAllocator: StatusAllocator }) {
   /** A restricted client sees those of its configurations, and those that all share. */
   async execute(caller: TenantCaller): Promise<readonly StatusList[]> {
     const lists = await this.ports.store.forTenant(caller.tenantId, ({ statusLists }) => statusLists.list());
-    return lists.filter((list) => maySee(caller, list));
+    return lists.filter((list) => maySee(caller, list)).map((list) => counted(this.ports, caller, list));
   }
 }
 
-export class GetStatusList extends needs({ store: Store }) {
+export class GetStatusList extends needs({ store: Store, statusAllocator: StatusAllocator }) {
   /** @throws Failure `not_found`, also for one of a configuration that the client may not use. */
   async execute(caller: TenantCaller, id: string): Promise<StatusList> {
     const list = await this.ports.store.forTenant(caller.tenantId, ({ statusLists }) => statusLists.get(id));
     if (!maySee(caller, list)) throw new Failure('not_found', 'there is no such status list');
-    return list;
+    return counted(this.ports, caller, list);
   }
 }
 
@@ -65,8 +65,10 @@ export class CreateStatusList extends needs({
   }
 }
 
+const UPDATE = { store: Store, statusAllocator: StatusAllocator, clock: Clock, eventBus: EventBus };
+
 /** Changes whose credentials a list serves from now on, and who signs it. */
-export class UpdateStatusList extends needs({ store: Store, clock: Clock, eventBus: EventBus }) {
+export class UpdateStatusList extends needs(UPDATE) {
   /** @throws Failure `not_found`, `invalid_input`, or `conflict` when readers would not trust the list any more. */
   async execute(caller: TenantCaller, id: string, wanted: StatusListUpdate): Promise<StatusList> {
     const { store, clock, eventBus } = this.ports;
@@ -84,7 +86,7 @@ export class UpdateStatusList extends needs({ store: Store, clock: Clock, eventB
       return rebound;
     });
     eventBus.publish({ type: 'status-list', tenantId, listId: id });
-    return updated;
+    return counted(this.ports, caller, updated);
   }
 }
 
@@ -101,6 +103,15 @@ export class DeleteStatusList extends needs({ store: Store, eventBus: EventBus }
     });
     eventBus.publish({ type: 'status-list', tenantId, listId: id });
   }
+}
+
+/** As it is shown: its used entries are those that were handed out. */
+function counted(
+  { statusAllocator }: { readonly statusAllocator: StatusAllocator },
+  { tenantId }: TenantCaller,
+  list: StatusList,
+): StatusList {
+  return { ...list, usedEntries: statusAllocator.handedOut(tenantId, list) };
 }
 
 function maySee(

@@ -207,8 +207,8 @@ export class StatusPublisher extends needs({
     const published = { ...publication(jwt, expiresAt), version };
     if (entry.published === undefined || entry.published.version <= version) entry.published = published;
     // A token that the next change replaces anyway is not worth writing; one that lasts serves other instances too.
-    if (!list.immediateUpdate)
-      await store.lists(tenantId).saveStatusToken(list.id, jwt, version, issuedAt, expiresAt);
+    const kept = list.immediateUpdate ? null : jwt;
+    await store.lists(tenantId).saveStatusToken(list.id, kept, version, issuedAt, expiresAt);
     return published;
   }
 }

@@ -113,17 +113,20 @@ function merge(known: PublishedList, changes: TrustListUpdate): TrustListConfigu
 
 /** Versions of one read; each can have megabytes. */
 const BATCH = 4;
+/** That of every list, although so many versions are never kept. */
+const MAX_LIMIT = 500;
 /** Characters of signed lists after which a page ends early. */
 const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
 
 export const VersionListQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(MAX_VERSIONS).default(MAX_VERSIONS),
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(MAX_VERSIONS),
   cursor: z
     .string()
     .regex(/^\d{1,9}$/, 'take the cursor from the link of the page before')
     .transform(Number)
     .optional()
     .describe('From the `next` link of the page before'),
+  sort: z.enum(['asc', 'desc']).default('desc').describe('By number'),
 });
 export type VersionListQuery = z.infer<typeof VersionListQuery>;
 
@@ -133,29 +136,29 @@ export type VersionPage = {
   readonly next?: string;
 };
 
-/** What a list was before, newest first, page by page. Versions of a list that was removed are not kept. */
+/** What a list was before, page by page. Versions of a list that was removed are not kept. */
 export class ListTrustListVersions extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(
     { tenantId }: TenantCaller,
     id: string,
-    { limit, cursor }: VersionListQuery,
+    { limit, cursor, sort }: VersionListQuery,
   ): Promise<VersionPage> {
     return this.ports.store.forTenant(tenantId, async ({ trustLists }) => {
       await trustLists.get(id);
       const versions: ListVersion[] = [];
       let length = 0;
-      let before = cursor;
+      let after = cursor;
       for (;;) {
-        const batch = await trustLists.versions(id, { limit: BATCH, before });
+        const batch = await trustLists.versions(id, { limit: BATCH, after, ascending: sort === 'asc' });
         for (const version of batch) {
           if (versions.length === limit || length >= MAX_PAGE_LENGTH) {
-            return { versions, next: String(before) };
+            return { versions, next: String(after) };
           }
           // The rest of a version is what its signed list says.
           length += version.list.jwt.length;
           versions.push(version);
-          before = version.list.sequenceNumber;
+          after = version.list.sequenceNumber;
         }
         if (batch.length < BATCH) return { versions };
       }

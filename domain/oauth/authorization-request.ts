@@ -1,5 +1,6 @@
 import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { isRedirectAddress } from '../shared/redirect-address.ts';
 import { isChallenge } from './pkce.ts';
 import { readDetails, refusedDetails } from './token-request.ts';
@@ -22,12 +23,30 @@ export type AuthorizationRequest = {
   readonly byDetails: boolean;
   /** The scope values that named something; absent when there were none. */
   readonly scope?: string;
+  /** What it said, for the operator; absent in what an earlier release stored. */
+  readonly queries?: JsonObject;
 };
 
 export type RequestableConfiguration = { readonly id: string; readonly scope: string };
 
 /** What a request cannot do without. */
 export type RequestNeeds = { readonly redirectUri: boolean; readonly codeChallenge: boolean };
+
+/** Parameters that a specification gives an authorization request; how the client proves who it is belongs to none of them. */
+const QUERIES = [
+  'response_type',
+  'response_mode',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'dpop_jkt',
+  'resource',
+  'issuer_state',
+  'interaction_types_supported',
+] as const;
 
 const MAX_STATE_LENGTH = 1024;
 const MAX_DETAILS = 30;
@@ -82,20 +101,29 @@ export function readAuthorizationRequest(
   }
   const { state, issuer_state: issuerState } = form;
   if (state !== undefined && state.length > MAX_STATE_LENGTH) throw invalid('state is too long');
+  const details = readDetails(form['authorization_details'], context.issuer, MAX_DETAILS);
   return {
     clientId,
     ...defined({ redirectUri, codeChallenge, state, issuerState }),
-    ...readWanted(form, context),
+    ...readWanted(form, details, context),
+    queries: queriesOf(form, details),
   };
 }
 
+function queriesOf(form: Readonly<Record<string, string>>, details: Details): JsonObject {
+  const said = QUERIES.filter((name) => form[name] !== undefined).map((name) => [name, form[name]]);
+  return { ...Object.fromEntries(said), ...defined({ authorization_details: details }) };
+}
+
+type Details = readonly JsonObject[] | undefined;
 type Wanted = Pick<AuthorizationRequest, 'credentialConfigurationIds' | 'byDetails' | 'scope'>;
 
 function readWanted(
   form: Readonly<Record<string, string>>,
-  { issuer, configurations }: { issuer: string; configurations: readonly RequestableConfiguration[] },
+  details: Details,
+  { configurations }: { configurations: readonly RequestableConfiguration[] },
 ): Wanted {
-  const detailed = readNamed(form['authorization_details'], issuer, configurations);
+  const detailed = readNamed(details, configurations);
   const values = new Set((form['scope'] ?? '').split(' ').filter((value) => value !== ''));
   const named = configurations.filter(({ scope }) => values.has(scope));
   if (detailed.length === 0 && named.length === 0) {
@@ -115,13 +143,8 @@ function readWanted(
 }
 
 /** RFC 9396 section 5, OpenID4VCI 1.0 section 5.1.1. */
-function readNamed(
-  text: string | undefined,
-  issuer: string,
-  configurations: readonly RequestableConfiguration[],
-): readonly string[] {
-  const details = readDetails(text, issuer, MAX_DETAILS) ?? [];
-  return details.map(({ credential_configuration_id: id }) => {
+function readNamed(details: Details, configurations: readonly RequestableConfiguration[]): readonly string[] {
+  return (details ?? []).map(({ credential_configuration_id: id }) => {
     if (configurations.some((configuration) => configuration.id === id)) return String(id);
     throw refusedDetails('the issuer has no such credential configuration');
   });

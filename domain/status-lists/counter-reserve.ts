@@ -21,6 +21,11 @@ export class CounterReserve {
     return first;
   }
 
+  /** How many of the counters below `end` are kept. */
+  countBelow(end: number): number {
+    return this.#rests.reduce((count, rest) => count + Math.max(0, Math.min(rest.end, end) - rest.first), 0);
+  }
+
   /** Keeps the counters from `first` up to and without `end`; neighbours become one. */
   add(first: number, end: number): void {
     if (first >= end) return;

@@ -16,12 +16,15 @@ export type StatusList = {
   readonly enableAggregation: boolean;
   /** Key of the permutation that turns counters into indices, 32 bytes. Sealed at rest. */
   readonly secret: Buffer;
-  /** Counters handed out so far, in runs; burnt ones included. */
+  /** Counters that processes took so far, in runs; burnt ones included. */
   readonly usedEntries: number;
   /** Raised by every status change. */
   readonly version: number;
   readonly createdAt: Date;
+  /** Null where none was made, and where the next change would replace it anyway. */
   readonly token: StatusToken | null;
+  /** End of the token made last; null before the first. */
+  readonly tokenExpiresAt: Date | null;
 };
 
 /** A list of which no entry was handed out. Its capacity is `shape.capacity`, rounded up to what can be scattered. */
@@ -30,7 +33,7 @@ export function newStatusList(
   given: Pick<StatusList, 'id' | 'credentialConfigurationId' | 'keyChainId' | 'secret' | 'createdAt'>,
 ): StatusList {
   const { bits, capacity, ttl, immediateUpdate, enableAggregation } = shape;
-  const start = { usedEntries: 0, version: 1, token: null } as const;
+  const start = { usedEntries: 0, version: 1, token: null, tokenExpiresAt: null } as const;
   const rounded = roundCapacity(bits, capacity);
   return { ...given, ...start, bits, capacity: rounded, ttlSeconds: ttl, immediateUpdate, enableAggregation };
 }

@@ -3,9 +3,11 @@ import { type Certificate, KEY_USAGE } from '../formats/der/certificate.ts';
 import type { CertificateList, ListScope } from '../formats/der/crl.ts';
 import type { RevocationSources } from '../formats/der/revocation-sources.ts';
 
+export const CERTIFICATE_REVOCATION = ['off', 'if-available', 'required'] as const;
+
 /** Whether the revocation of issuers' certificates is looked at. */
 export const CertificateRevocationChoice = z
-  .enum(['off', 'if-available', 'required'])
+  .enum(CERTIFICATE_REVOCATION)
   .nullish()
   .describe(
     'Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that ' +

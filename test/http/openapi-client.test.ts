@@ -160,7 +160,7 @@ describe('The OpenAPI document', function () {
     const own = (example: object, ids: Ids): object => {
       const text = JSON.stringify(example);
       const names: Readonly<Record<string, string>> = {
-        '"sessionId":"pTx5d1mKqkq1sWc0J6h0Sw"': `"sessionId":"${ids.issuance}"`,
+        '"sessionId":"<session>"': `"sessionId":"${ids.issuance}"`,
         '"keyChainId":"access"': `"keyChainId":"${ids.keyChain}"`,
       };
       return JSON.parse(Object.entries(names).reduce((all, [from, to]) => all.replaceAll(from, to), text));

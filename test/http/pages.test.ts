@@ -2,19 +2,19 @@ import { expect } from 'chai';
 import { type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
-/** Every list, with what names an entry. Sessions and the audit log have suites of their own. */
-const LISTS: readonly (readonly [path: string, name: string])[] = [
-  ['/tenant', 'id'],
-  ['/client', 'clientId'],
-  ['/issuer/credentials', 'id'],
-  ['/verifier/config', 'id'],
-  ['/status-lists', 'id'],
-  ['/key-chain', 'id'],
-  ['/key-chain/providers', 'name'],
-  ['/certs', 'id'],
-  ['/key', 'id'],
-  ['/trust-list', 'id'],
-];
+/** What names an entry, in the order in which it is looked for. */
+const NAMES = ['sequence', 'transactionId', 'clientId', 'id', 'name'];
+
+type Parameter = { readonly in: string; readonly name: string; readonly schema: object };
+type Operation = {
+  readonly parameters?: readonly Parameter[];
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly content?: { readonly 'application/json'?: { readonly schema?: { type?: string } } } }
+    >
+  >;
+};
 
 describe('Lists of the administration', () => {
   let service: TestService;
@@ -37,29 +37,71 @@ describe('Lists of the administration', () => {
     service.call('GET', path, { token: path.includes('/tenant') ? root : world.token });
   const nextOf = (link: string | null) => /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
 
-  for (const [path, name] of LISTS) {
-    it(`come whole, or in pages of either order: ${path}`, async () => {
-      const whole = await get(path);
-      expect(whole.headers.get('link'), 'all of it').to.equal(null);
-      const names = (entries: Record<string, string>[]) => entries.map((entry) => entry[name] ?? '');
-      const all = names(whole.body).toSorted();
-      expect(all.length).to.be.greaterThan(0);
+  /** The operations of the document whose answer is a list. */
+  const listOperations = async () => {
+    const { paths } = (await service.call('GET', '/openapi.json')).body as {
+      paths: Record<string, { get?: Operation }>;
+    };
+    return Object.entries(paths).flatMap(([path, { get: operation }]) => {
+      const { schema } = operation?.responses['200']?.content?.['application/json'] ?? {};
+      return operation !== undefined && schema?.type === 'array' ? [{ path, operation }] : [];
+    });
+  };
+  const present = (path: string) => path.replace('{id}', world.ids.trustList);
+
+  it('take the same parameters, each of them', async () => {
+    const operations = await listOperations();
+    expect(operations.map(({ path }) => path).toSorted()).to.deep.equal([
+      ...['/audit-log', '/certs', '/client', '/issuer/credentials', '/issuer/deferred', '/key', '/key-chain'],
+      ...['/key-chain/providers', '/session', '/status-lists', '/tenant', '/trust-list'],
+      ...['/trust-list/{id}/versions', '/verifier/config'],
+    ]);
+    for (const { path, operation } of operations) {
+      const schemaOf = (name: string) =>
+        operation.parameters?.find((parameter) => parameter.in === 'query' && parameter.name === name)
+          ?.schema;
+      expect(schemaOf('limit'), path).to.include({ type: 'integer', minimum: 1, maximum: 500 });
+      expect(schemaOf('cursor'), path).to.include({ type: 'string' });
+      expect(schemaOf('sort'), path).to.deep.include({ type: 'string', enum: ['asc', 'desc'] });
+    }
+  });
+
+  it('come whole, or in pages of either order', async () => {
+    for (const json of [{ description: 'Second' }, { description: 'Third' }])
+      await service.call('PATCH', `/trust-list/${world.ids.trustList}`, { token: world.token, json });
+    const lists = (await listOperations()).map(({ path }) => present(path));
+    for (const path of lists) {
+      const whole = await get(`${path}?limit=500`);
+      expect(whole.headers.get('link'), `all of ${path}`).to.equal(null);
+      const nameOf = (entry: Record<string, unknown>) => entry[NAMES.find((name) => name in entry) ?? ''];
+      const all = whole.body.map(nameOf);
+      expect(all.length, path).to.be.greaterThan(0);
+      const orders: unknown[][] = [];
       for (const sort of ['asc', 'desc']) {
-        const found: string[] = [];
+        const found: unknown[] = [];
         let pages = 0;
         for (let url: string | undefined = `${path}?limit=2&sort=${sort}`; url !== undefined; pages++) {
           const page = await get(url);
           expect(page.status, page.text).to.equal(200);
           expect(page.body.length).to.be.at.most(2);
-          found.push(...names(page.body));
+          found.push(...page.body.map(nameOf));
           url = nextOf(page.headers.get('link'));
           if (url !== undefined) expect(url.startsWith(`${service.address}${path}?`), url).to.equal(true);
         }
-        expect(found).to.deep.equal(sort === 'asc' ? all : all.toReversed());
-        expect(pages).to.equal(Math.ceil(all.length / 2));
+        expect(found, path).to.have.members(all);
+        expect(pages, path).to.equal(Math.ceil(all.length / 2));
+        orders.push(found);
       }
-    });
-  }
+      expect(orders[0], path).to.deep.equal(orders[1]?.toReversed());
+    }
+  });
+
+  it('refuse another order, each of them', async () => {
+    for (const { path } of await listOperations()) {
+      const answer = await get(`${present(path)}?sort=up`);
+      expect([answer.status, answer.body.code], path).to.deep.equal([400, 'invalid_input']);
+    }
+  });
 
   it('go on where they were when an entry was deleted meanwhile', async () => {
     const first = await get('/client?limit=2');

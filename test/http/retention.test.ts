@@ -88,6 +88,37 @@ describe('Sessions that their tenant keeps no longer', () => {
     expect(left).to.not.include(world.ids.issuance).and.not.include(world.ids.verification);
   });
 
+  it('lose what a delivery that failed has to tell', async () => {
+    const { token, ids, wallet } = await populate(service, 'telling');
+    const own = (method: string, path: string, json?: object) =>
+      service.call(method, path, { token, ...(json && { json }) });
+    const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
+    const offered = await own('POST', '/issuer/offer', { ...offerBody(ids.credential), notifyWebhook });
+    const accessToken = await wallet.accessToken(offered.body.uri);
+    const { body } = await wallet.request(accessToken, ids.credential);
+    const noted = await service.call('POST', '/telling/notification', {
+      headers: wallet.authorization(accessToken, { path: 'notification' }),
+      json: { notification_id: body.notification_id, event: 'credential_accepted', event_description: 'Ada' },
+    });
+    expect(noted.status, noted.text).to.be.within(200, 599);
+    const path = `/session/${offered.body.session}`;
+    const [delivery] = (await own('GET', path)).body.deliveries;
+    expect(delivery).to.include({ webhook: 'notification', result: 'failed' });
+    const kept = async () => {
+      const read = await service.service.container
+        .get(Store)
+        .read('telling' as TenantId)
+        .session(offered.body.session);
+      return read?.session?.outcome;
+    };
+    expect(JSON.stringify(await kept())).to.include('told');
+    await own('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'anonymize' });
+    await cleanUp(301);
+    expect(await kept()).to.equal(null);
+    expect((await own('GET', path)).body).to.not.have.property('deliveries');
+    expect((await own('POST', `${path}/deliveries/${delivery.id}/retry`)).status).to.be.oneOf([404, 410]);
+  });
+
   it('stay whole while a wallet may come back for a deferred credential', async () => {
     const { ids, token } = await populate(service, 'waiting');
     const json = { ttlSeconds: 60 };

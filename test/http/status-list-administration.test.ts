@@ -97,6 +97,40 @@ describe('status lists of a tenant, for its administrators', () => {
     expect((await call('PATCH', '/status-lists/nothing', {})).status).to.equal(404);
   });
 
+  it('say how many entries credentials got, and not what was taken in advance', async () => {
+    const { make, listOf, lists, call } = await issuer('counted');
+    await make();
+    for (const used of [1, 2, 3]) {
+      await listOf('card');
+      const [list] = await lists();
+      expect([list.usedEntries, list.availableEntries]).to.deep.equal([used, 100_000 - used]);
+      expect((await call('GET', `/status-lists/${list.id}`)).body.usedEntries).to.equal(used);
+      expect((await call('PATCH', `/status-lists/${list.id}`, {})).body.usedEntries).to.equal(used);
+    }
+    const [{ id }] = await lists();
+    expect((await call('DELETE', `/status-lists/${id}`)).status).to.equal(409);
+  });
+
+  for (const immediateUpdate of [true, false]) {
+    it(`say when their last token ends, with immediateUpdate ${immediateUpdate}`, async () => {
+      const { make, call, listOf, lists } = await issuer(`ends-${immediateUpdate}`, { immediateUpdate });
+      const list = await make({ ttl: 300 });
+      await listOf('card');
+      const end = async () => (await call('GET', `/status-lists/${list.id}`)).body.expiresAt;
+      expect(await end()).to.equal(null);
+      const published = async () => decode((await service.call('GET', list.uri)).text).payload['exp'];
+      for (const what of ['first', 'second']) {
+        const exp = await published();
+        expect(await end(), what).to.equal(new Date(exp * 1000).toISOString());
+        expect((await lists())[0].expiresAt).to.equal(await end());
+        expect((await call('PATCH', `/status-lists/${list.id}`, { certId: 'status-list' })).status).to.equal(
+          200,
+        );
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      }
+    });
+  }
+
   it('are signed by the key chain that they name, and by another from the next token on', async () => {
     const { make, call, token } = await issuer('signers', { immediateUpdate: true });
     await foreign(token, 'elsewhere');

@@ -71,7 +71,8 @@ describe('trust lists through HTTP', () => {
   describe('a list', () => {
     it('is composed, signed, shown and published', async () => {
       const json = { id: 'both', description: 'All', entities: [internal(), external()] };
-      const made = await ok('POST', '/trust-list', json);
+      const { warnings, ...made } = await ok('POST', '/trust-list', json);
+      expect(warnings).to.be.an('array');
       expect(made).to.have.all.keys(
         ...[
           'id',
@@ -242,7 +243,14 @@ describe('trust lists through HTTP', () => {
       expect([names(last), last.headers.get('link')]).to.deep.equal([['2', '1'], null]);
       const exact = await call('GET', '/trust-list/paged/versions?limit=5');
       expect([names(exact), exact.headers.get('link')]).to.deep.equal([['5', '4', '3', '2', '1'], null]);
-      for (const query of ['limit=0', 'limit=51', 'limit=x', 'cursor=x', 'cursor=-1', 'cursor=99999999999']) {
+      for (const query of [
+        'limit=0',
+        'limit=501',
+        'limit=x',
+        'cursor=x',
+        'cursor=-1',
+        'cursor=99999999999',
+      ]) {
         refused(await call('GET', `/trust-list/paged/versions?${query}`), 400, 'invalid_input');
       }
 

@@ -3,13 +3,15 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { populate } from '../support/populated.ts';
+import { addClient, populate } from '../support/populated.ts';
 import { startTestService } from '../support/test-service.ts';
+import { EXPECTED } from './expected.ts';
 
 /**
  * `node test/schemathesis/run.ts [-- options of schemathesis]`: a service with one tenant that has some of everything, and
- * generated requests by its API document. `SCHEMATHESIS` names the program. The calls of accounts that manage tenants and
- * those of the tenant's administrator are two runs, since nobody may do both.
+ * generated requests by its API document. `SCHEMATHESIS` names the program. What nobody may do together is called in
+ * runs of its own: as an account that manages tenants, as one that manages clients and may take its own rights away, and
+ * as the tenant's administrator.
  */
 const program = process.env['SCHEMATHESIS'] ?? 'schemathesis';
 const options = process.argv.slice(2).filter((option) => option !== '--');
@@ -20,23 +22,21 @@ const UNLIMITED = Object.fromEntries(
 );
 
 const OF_TENANTS = ['--include-path-regex', '^/tenant'];
+const OF_CLIENTS = ['--include-path-regex', '^/client'];
 const OF_THE_TENANT = [
   '--exclude-path-regex',
   // The stream lasts as long as its session; the page is no part of the interface.
-  '^/(tenant|docs|session/[^/]+/events)',
+  '^/(tenant|client|docs|session/[^/]+/events)',
 ];
 
 async function run(token: string, address: string, more: readonly string[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-schemathesis-'));
   const file = join(folder, 'schemathesis.toml');
-  writeFileSync(file, `[headers]\nAuthorization = "Bearer ${token}"\n`, { mode: 0o600 });
+  writeFileSync(file, `headers.Authorization = "Bearer ${token}"\n${EXPECTED}`, { mode: 0o600 });
   const child = spawn(
     program,
     ['--config-file', file, 'run', `${address}/openapi.json`, ...more, ...options],
-    {
-      stdio: 'inherit',
-      cwd: folder,
-    },
+    { stdio: 'inherit', cwd: folder },
   );
   return new Promise((resolve) => {
     child.once('error', () => {
@@ -48,9 +48,11 @@ async function run(token: string, address: string, more: readonly string[]): Pro
 }
 
 const service = await startTestService(UNLIMITED);
-const world = await populate(service, 'acme');
+const world = await populate(service, 'anvils');
+const clients = await addClient(world, 'anvils-clients', { roles: ['clients:manage'] });
 const codes = [
   await run(world.token, service.address, OF_THE_TENANT),
+  await run(clients, service.address, OF_CLIENTS),
   await run(await service.rootToken(), service.address, OF_TENANTS),
 ];
 await service.close();

@@ -163,6 +163,7 @@ const namesOf = <T>(names: Record<keyof T & string, true>) => Object.keys(names)
 const READS = namesOf<TenantReads>({
   state: true,
   session: true,
+  seenSession: true,
   sessionByPublicId: true,
   issuing: true,
   sessions: true,

@@ -49,7 +49,7 @@ export const auditRoutes = family(
       path: '/audit-log',
       summary: 'Read the audit log',
       description:
-        'Every administrative change, revocations among them, the newest first. `clients:manage` reads the log of its ' +
+        'Every administrative change, revocations among them, the newest first unless stated. `clients:manage` reads the log of its ' +
         'tenant; `tenants:manage` that of the service, which repeats what accounts without tenant do to tenants, or ' +
         'with `tenant` that of a tenant. The `Link` header with `rel="next"` leads to the next page. ' +
         '`npm run audit:verify` finds what was altered or removed in the database.',

@@ -52,7 +52,7 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     path: '/:tenant/credential',
     summary: 'Issue a credential (OpenID4VCI 1.0 section 8)',
     description: 'Request and response may be encrypted (section 10).',
-    example: { credential_configuration_id: 'pid', proofs: { jwt: ['eyJ0eXAiOiJvcGVuaWQ0dmNp…'] } },
+    example: { credential_configuration_id: 'pid', proofs: { jwt: ['<proof>'] } },
     bodyLimit: 512 * 1024,
     responses: { 200: CredentialsView, 202: DeferralView },
     handle({ params, request }) {
@@ -64,7 +64,7 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     ...authorized,
     path: '/:tenant/notification',
     summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
-    example: { notification_id: '3fwe98js', event: 'credential_accepted' },
+    example: { notification_id: '<notification>', event: 'credential_accepted' },
     bodyLimit: 16 * 1024,
     responses: { 204: 'Noted' },
     async handle({ params, request }) {
@@ -106,7 +106,7 @@ function deferredRoutes({ retrieveDeferred }: PortsOf<typeof USE_CASES>): Route[
       path: '/:tenant/deferred_credential',
       summary: 'Fetch a deferred credential (OpenID4VCI 1.0 section 9)',
       description: 'Request and response may be encrypted (section 10).',
-      example: { transaction_id: '8xLOxBtZp8' },
+      example: { transaction_id: '<transaction>' },
       responses: { 200: CredentialsView, 202: DeferralView },
       handle({ params, request }) {
         return retrieveDeferred.execute(params.tenant, walletRequest(request), { form: 'post' });

@@ -11,6 +11,7 @@ import { pageReply } from '../pages/page.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { browserCookie, CONSENT, found, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
+import { AUTHORIZE_QUERY, DECISION_FORM, EXAMPLE_REQUEST_URI } from './described-parameters.ts';
 import { Form, serverEndpoints } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -52,6 +53,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       path: '/:tenant/authorize',
       summary: 'Ask the user whether the wallet shall have the credentials (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
+      described: { query: AUTHORIZE_QUERY },
       responses: {
         200: 'A page with a form to approve or deny',
         302: "On to the customer's page, where an interactive authorization of a verified wallet has one",
@@ -70,11 +72,12 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       path: '/:tenant/authorize',
       summary: "Take the user's decision",
       body: Form,
+      described: { form: DECISION_FORM },
       example: {
         client_id: 'https://wallet.example',
-        request_uri: 'urn:ietf:params:oauth:request_uri:6esc_11ACC5bwc014ltc14eY22c',
+        request_uri: EXAMPLE_REQUEST_URI,
         decision: 'approve',
-        decision_token: 'wJalrXUtnFEMI',
+        decision_token: '<decision token>',
       },
       bodyKind: 'form',
       responses: { 303: "Back to the wallet, with a code or an error, or on to the customer's page" },

@@ -24,6 +24,7 @@ import {
   seeOther,
   spentBrowserCookie,
 } from './browser-cookie.ts';
+import { AUTHORIZE_QUERY, CONFIRMATION_FORM, EXAMPLE_HANDLE } from './described-parameters.ts';
 import { challengeRoute, Form, serverEndpoints } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -80,6 +81,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       isToldByAccept: true,
       summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
+      described: { query: AUTHORIZE_QUERY },
       responses: {
         302: 'To the upstream provider; to a verified wallet with an error when it cannot be reached',
       },
@@ -115,7 +117,8 @@ function browserRoutes(useCases: UseCases): Route[] {
       path: `${base}/confirm`,
       summary: "Take the user's decision about a wallet that did not authenticate",
       body: Form,
-      example: { confirmation: 'wJalrXUtnFEMI', decision: 'approve' },
+      described: { form: CONFIRMATION_FORM },
+      example: { confirmation: EXAMPLE_HANDLE, decision: 'approve' },
       bodyKind: 'form',
       responses: { 303: 'Back to the wallet, with a code or an error' },
       async handle({ params: { tenant: tenantId }, body, request }) {

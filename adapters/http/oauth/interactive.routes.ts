@@ -5,6 +5,7 @@ import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { family, reply, route } from '../route.ts';
 import { ProtocolError, TenantPath } from '../shapes.ts';
 import { found, readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
+import { RETURN_QUERY } from './described-parameters.ts';
 import { EXAMPLE_REQUEST, oauthRequest } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -92,6 +93,7 @@ export const interactiveRoutes = family(
       description: 'Only the browser that was sent to the page is sent on, which a cookie tells.',
       surface: 'page',
       query: Returned,
+      described: { query: RETURN_QUERY },
       responses: { 302: 'On to the wallet' },
       async handle({ params: { tenant: tenantId }, query, request }) {
         const place = { settings, tenantId, errand: VISIT };

@@ -8,6 +8,7 @@ import type { Json } from '../../../domain/shared/json.ts';
 import { headerValues } from '../header-values.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
+import { CLIENT_HEADERS, PUSHED_FORM, PUSHED_JSON, TOKEN_FORM, TOKEN_JSON } from './described-parameters.ts';
 
 /** What a wallet sends to an authorization server: the form and every field of the headers that say who it is. */
 export function oauthRequest(form: Readonly<Record<string, string>>, request: RawRequest): OAuthRequest {
@@ -70,6 +71,7 @@ export const EXAMPLE_REQUEST = {
   redirect_uri: 'https://wallet.example/back',
   scope: 'pid',
   state: 'af0ifjsldkj',
+  issuer_state: '<issuer state>',
   code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
   code_challenge_method: 'S256',
 };
@@ -131,6 +133,7 @@ export function serverEndpoints(
     route({
       ...posted,
       path: `${base}/par`,
+      described: { json: PUSHED_JSON, form: PUSHED_FORM, headers: CLIENT_HEADERS },
       example: EXAMPLE_REQUEST,
       summary: `Push an authorization request to the ${server} server (RFC 9126)`,
       description: 'The header `DPoP-Nonce` has the nonce for the DPoP proof of the token request.',
@@ -144,7 +147,8 @@ export function serverEndpoints(
     route({
       ...posted,
       path: `${base}/token`,
-      example: { grant_type: 'authorization_code', code: 'SplxlOBeZQQYbYS6WxSbIA', ...EXAMPLE_PROOF },
+      described: { json: TOKEN_JSON, form: TOKEN_FORM, headers: CLIENT_HEADERS },
+      example: { grant_type: 'authorization_code', code: '<authorization code>', ...EXAMPLE_PROOF },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
       description: grants,
       responses: { 200: TokenView, 401: 'The client did not authenticate' },

@@ -34,7 +34,7 @@ export const tokenRoutes = family({ issueAccessToken: IssueAccessToken }, ({ iss
     access: 'public',
     body: TokenRequest,
     bodyKind: 'json-or-form',
-    example: { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: '…' },
+    example: { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: '<client secret>' },
     rateLimit: {
       group: 'token',
       perAddress: true,

@@ -74,7 +74,7 @@ function plainRoutes({
       async handle({ caller, query }) {
         const tenant = await caller.configured.tenant();
         const { sessions, now, next } = await listSessions.execute(caller, query);
-        const views = sessions.map((session) => toSessionView(session, tenant, now));
+        const views = sessions.map((session) => toSessionView({ session, tenant, now }));
         return reply(200, views, nextPage(`${settings.publicUrl}/session`, query, next));
       },
     }),
@@ -98,11 +98,10 @@ function plainRoutes({
       responses: { 200: SessionView },
       async handle({ caller, params: { id }, query }) {
         const { response_code: code } = query;
-        const { session, tenant, now } =
-          code === undefined
-            ? await getSession.execute(caller, id)
-            : await spendResponseCode.execute(caller, id, code);
-        return reply(200, toSessionView(session, tenant, now));
+        const seen = await (code === undefined
+          ? getSession.execute(caller, id)
+          : spendResponseCode.execute(caller, id, code));
+        return reply(200, toSessionView(seen));
       },
     }),
     route({
@@ -118,8 +117,7 @@ function plainRoutes({
       params,
       responses: { 200: SessionView, 409: 'It has ended, or its response is being taken in' },
       async handle({ caller, params: { id } }) {
-        const { session, tenant, now } = await cancelSession.execute(caller, id);
-        return reply(200, toSessionView(session, tenant, now));
+        return reply(200, toSessionView(await cancelSession.execute(caller, id)));
       },
     }),
     route({

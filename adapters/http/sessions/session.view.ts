@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
+import type { AskedAuthorization } from '../../../domain/oauth/grant.ts';
 import { listedFailure, SESSION_FAILURE_CODES } from '../../../domain/sessions/failure-code.ts';
 import {
   type IssuanceRequest,
@@ -89,7 +90,15 @@ export const SessionView = z
     tenant: TenantReference,
     configurationIds: z.array(z.string()),
     reference: z.string().optional().describe('What its caller calls it'),
+    authorization_code: z
+      .string()
+      .optional()
+      .describe('Of the wallet that came last to an authorization server of ours; shown once it is spent'),
     request_uri: z.string().optional(),
+    auth_queries: AnyObject.optional().describe(
+      'The parameters of its authorization request, from its code to the end of its last token. Both are shown where one ' +
+        'session is read, not in lists, and are gone with what is anonymised',
+    ),
     offer: AnyObject.optional(),
     offerUrl: z.string().optional(),
     credentialPayload: AnyObject.optional().describe('The request that made the session'),
@@ -113,13 +122,21 @@ export const SessionView = z
   })
   .meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });
 
+type Seen = {
+  readonly session: Session;
+  readonly tenant: ReferredTenant;
+  readonly now: Date;
+  readonly asked?: AskedAuthorization | undefined;
+};
+
 /** What was stored has the form that the domain gave it. */
 type Shown = Pick<
   z.output<typeof SessionView>,
   'notifications' | 'credentials' | 'report' | 'deliveries' | 'redirectUri'
 >;
 
-export function toSessionView(session: Session, tenant: ReferredTenant, now: Date) {
+/** @param seen what the list of sessions does not show may be absent. */
+export function toSessionView({ session, tenant, now, asked }: Seen) {
   const { request } = session;
   const outcome = session.outcome as (Omit<SessionOutcome, keyof Shown> & Partial<Shown>) | null;
   const status = statusAt(session, now);
@@ -141,6 +158,8 @@ export function toSessionView(session: Session, tenant: ReferredTenant, now: Dat
     redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
+    authorization_code: asked?.code,
+    auth_queries: asked?.queries,
   });
 }
 

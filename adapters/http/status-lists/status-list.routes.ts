@@ -84,7 +84,7 @@ export const statusListRoutes = family(
       surface: 'admin',
       access: { anyOf: ['issuance:manage', 'issuance:offer'], remembered: true },
       body: Revocation,
-      example: { sessionId: 'pTx5d1mKqkq1sWc0J6h0Sw', status: 1 },
+      example: { sessionId: '<session>', status: 1 },
       responses: {
         201: z
           .object({ sessionId: z.string(), status: z.number(), changed: z.number() })

@@ -15,17 +15,20 @@ export const StatusListView = z
     certId: z.string().nullable().describe('The older name of `keyChainId`'),
     bits: z.union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)]),
     capacity: z.number().int(),
-    usedEntries: z.number().int().describe('Handed out, in runs: a process takes some in advance'),
+    usedEntries: z
+      .number()
+      .int()
+      .describe(
+        'Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet ' +
+          'given to a credential count as used here',
+      ),
     availableEntries: z.number().int(),
     uri: z.string(),
     ttl: z.number().int().describe('Seconds that a token of the list is valid'),
     immediateUpdate: z.boolean(),
     enableAggregation: z.boolean(),
     createdAt: z.iso.datetime(),
-    expiresAt: z.iso
-      .datetime()
-      .nullable()
-      .describe('End of the token made last; null before the first, and with `immediateUpdate`'),
+    expiresAt: z.iso.datetime().nullable().describe('End of the token made last; null before the first'),
   })
   .meta({ id: 'StatusList', description: 'A status list as its tenant administers it' });
 
@@ -37,7 +40,7 @@ export function toStatusListView(settings: ServiceSettings, tenantId: TenantId, 
       availableEntries: list.capacity - list.usedEntries,
       uri: statusListUri(settings, tenantId, list.id),
       ttl: list.ttlSeconds,
-      expiresAt: list.token?.expiresAt,
+      expiresAt: list.tokenExpiresAt,
     }),
   );
 }

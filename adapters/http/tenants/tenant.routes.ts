@@ -51,6 +51,7 @@ export const tenantRoutes = families(
         'issuance:offer',
         'presentation:manage',
         'presentation:request',
+        'registrar:manage',
       ],
     },
     responses: { 201: WrittenTenantView, 409: 'The id, or that of its administrator, is taken' },

@@ -94,8 +94,8 @@ export const trustListRoutes = families(
       path: '/trust-list/:id/versions',
       summary: 'List what a trust list was before',
       description:
-        'Newest first, without the list as it is now; the latest 50 are kept. The `Link` header with `rel="next"` ' +
-        'leads to older ones; a page of long lists holds fewer than `limit`.',
+        'The newest first unless stated, without the list as it is now; the latest 50 are kept. The `Link` header with ' +
+        '`rel="next"` leads to the next page; a page of long lists holds fewer than `limit`.',
       params,
       query: VersionListQuery,
       responses: { 200: z.array(TrustListVersionView) },

@@ -33,6 +33,7 @@ const EXAMPLE = {
   trustAnchors: [{ keyChainId: 'signing' }],
   lifeTime: 300,
   redirectUri: 'https://shop.example/done?session={sessionId}',
+  expectedOrigins: ['https://shop.example'],
 };
 
 const configuration = resourceRoutes({

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { MDL_PROFILES } from '../../../domain/formats/mdoc/driving-licence.ts';
 import {
   Purposes,
   RegistrationCertificateRequest,
 } from '../../../domain/registrar/registration-certificate-request.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
+import { CERTIFICATE_REVOCATION } from '../../../domain/verification/certificate-revocation.ts';
 import {
   type PresentationConfiguration,
   TransactionData,
@@ -47,6 +49,8 @@ export const PresentationConfigurationView = z
     accessKeyChainId: KeyReference.describe('Null: the default of the tenant'),
     accessCertId: KeyReference.describe('The same, by its older name'),
     trustAnchors: z.array(TrustAnchorView).describe('Whose credentials are accepted'),
+    mdlProfile: z.enum(MDL_PROFILES).nullable().describe('Null: iso-18013-5'),
+    certificateRevocation: z.enum(CERTIFICATE_REVOCATION).nullable().describe('Null: off'),
     requireResponseCode: z.boolean().nullable().describe('As it holds under the profile of the tenant'),
     values: z.enum(['disclosed', 'requested']).nullable().describe('Null: disclosed'),
     createdAt: z.iso.datetime(),

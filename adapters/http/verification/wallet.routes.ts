@@ -59,6 +59,7 @@ export const presentationWalletRoutes = family(
       method: 'post',
       summary: 'Fetch a presentation request with what the wallet supports',
       body: WalletForm,
+      described: { form: WalletForm.catchall(z.string()) },
       bodyKind: 'form',
       example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
       async handle({ params: { tenant, requestId }, body }) {
@@ -72,9 +73,10 @@ export const presentationWalletRoutes = family(
       summary: 'Answer a presentation request',
       params,
       body: ResponseForm,
+      described: { form: ResponseForm.catchall(z.string()) },
       bodyKind: 'form',
       bodyLimit: RESPONSE_LIMIT,
-      example: { state: 'af0ifjsldkj', error: 'access_denied' },
+      example: { response: '<encrypted response>' },
       responses: {
         200: z.object({ redirect_uri: z.string().optional() }).meta({
           id: 'PresentationReply',

@@ -88,7 +88,7 @@ export function tenantRepositories(
       },
       async add(list) {
         await touch('statusLists');
-        const { secret, token: _token, createdAt, ...columns } = list;
+        const { secret, token: _token, tokenExpiresAt: _end, createdAt, ...columns } = list;
         const row = {
           ...columns,
           tenantId,

@@ -13,7 +13,8 @@ import { byId, FRESH } from './documents.ts';
 import { existing, insertUnique } from './existing.ts';
 
 const NEWEST = { sequenceNumber: 'desc' } as const;
-const ALL: VersionPage = { limit: MAX_VERSIONS, before: undefined };
+const OLDEST = { sequenceNumber: 'asc' } as const;
+const ALL: VersionPage = { limit: MAX_VERSIONS };
 /** In the place of what the last release of a removed list was: of that only the number is of use. */
 const REMOVED = '';
 
@@ -83,13 +84,14 @@ export function trustListRepository(
       const [version] = await em.find(TrustListVersionRow, { trustListId: id }, options);
       return version?.sequenceNumber ?? 0;
     },
-    async versions(trustListId, { limit, before } = ALL) {
+    async versions(trustListId, { limit, after, ascending = false } = ALL) {
       const where = {
         trustListId,
         body: { $ne: REMOVED },
-        ...(before !== undefined && { sequenceNumber: { $lt: before } }),
+        ...(after !== undefined && { sequenceNumber: ascending ? { $gt: after } : { $lt: after } }),
       };
-      const options = { ...FRESH, orderBy: NEWEST, limit: Math.min(limit, MAX_VERSIONS) };
+      const orderBy = ascending ? OLDEST : NEWEST;
+      const options = { ...FRESH, orderBy, limit: Math.min(limit, MAX_VERSIONS) };
       return (await em.find(TrustListVersionRow, where, options)).map(rows.readVersion);
     },
     async version(trustListId, id) {

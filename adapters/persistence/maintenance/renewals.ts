@@ -1,7 +1,7 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import { renewableAfterwards } from '../../../domain/issuance/renewal.ts';
 import { RENEWING_STATUSES } from '../../../domain/sessions/session.ts';
-import { HIDDEN, readSession } from '../rows/session-codec.ts';
+import { HIDDEN, readSession, withoutRequestOf } from '../rows/session-codec.ts';
 import { listOf, named, type Row } from '../statement.ts';
 import { UNSENT } from './event-log.ts';
 import type { JobSql } from './job-sql.ts';
@@ -19,8 +19,8 @@ export const RENEWED = `s.*, t.mode, t.ttl, (select max(g.expires_at) from grant
 /** How the elements of a JSON array at `$1` become rows of `v`; the dialects differ in that. */
 export type Rows = string;
 export const POSTGRES_ROWS: Rows = `jsonb_to_recordset(cast($1 as jsonb))
-  as v(tenant_id text, id text, mask int, seen int, mode text, created bigint)`;
-const MEMBERS = ['tenant_id', 'id', 'mask', 'seen', 'mode', 'created'];
+  as v(tenant_id text, id text, mask int, seen int, mode text, created bigint, document text)`;
+const MEMBERS = ['tenant_id', 'id', 'mask', 'seen', 'mode', 'created', 'document'];
 export const SQLITE_ROWS: Rows = `(select ${MEMBERS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')}
   from json_each($1)) v`;
 
@@ -45,6 +45,15 @@ function statementsFor(rows: Rows) {
     dropAllGrants: named(
       'drop_all_grants_of_renewed',
       `delete from grants where ${these('where v.mask = 0')}`,
+    ),
+    /** Grants live on, without what the session alone was about. */
+    documents: named(
+      'documents_of_renewed',
+      `select tenant_id, id, document from grants where ${these()} and document is not null`,
+    ),
+    reduceGrants: named(
+      'reduce_grants_of_renewed',
+      `update grants set document = v.document from ${rows} where grants.tenant_id = v.tenant_id and grants.id = v.id`,
     ),
     drop: ['deferred_transactions', 'session_subjects'].map((table) =>
       named(`drop_${table}_of_renewed`, `delete from ${table} where ${these()}`),
@@ -86,6 +95,11 @@ export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
     const these = JSON.stringify(kept);
     await sql.change(statements.reduce, these, at);
     await sql.change(statements.dropGrants, these, at);
+    const reduced = (await sql.all(statements.documents, these)).flatMap((row) => {
+      const document = withoutRequestOf(cipher, row);
+      return document === undefined ? [] : [{ tenant_id: row['tenant_id'], id: row['id'], document }];
+    });
+    if (reduced.length > 0) await sql.change(statements.reduceGrants, JSON.stringify(reduced));
     for (const statement of statements.drop) await sql.change(statement, these);
     const [counted] = await sql.all(statements.countUnsent, these);
     await sql.change(statements.dropEvents, these);

@@ -106,6 +106,15 @@ export function table<T extends { readonly id: string }, First extends keyof T>(
       const { write, column } = byMember.get(member) as Named;
       return write(value, { ...place, table: name }, column);
     },
+    /** One field of a row, from what the driver made of it. */
+    readField<Member extends keyof T>(
+      member: Member,
+      stored: unknown,
+      place: Omit<Place, 'table'>,
+    ): T[Member] {
+      const { read, column } = byMember.get(member) as Named;
+      return read(stored, { ...place, table: name }, column) as T[Member];
+    },
     read(cipher: Cipher, row: Row): T {
       const place = { cipher, table: name, tenantId: row['tenant_id'] as string, id: row['id'] as string };
       const value: Partial<T> = {};

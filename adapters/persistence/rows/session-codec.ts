@@ -1,6 +1,12 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TenantState } from '../../../application/ports/store.ts';
-import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
+import {
+  type AskedAuthorization,
+  askedBy,
+  type Grant,
+  type NewGrant,
+  withoutRequest,
+} from '../../../domain/oauth/grant.ts';
 import type { KeptAnswer } from '../../../domain/sessions/kept-answer.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
@@ -9,7 +15,7 @@ import type { IssuedBatch, StatusList } from '../../../domain/status-lists/statu
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import type { TenantStatus } from '../../../domain/tenants/tenant.ts';
 import type { DatedRelease } from '../../../domain/trust-lists/freshness.ts';
-import type { Row } from '../statement.ts';
+import type { Field, Row } from '../statement.ts';
 import { flag, json, named, number, optional, sealed, sealedBytes, table, text, time } from './columns.ts';
 
 type OwnSession = Omit<Session, 'tenantId'>;
@@ -66,6 +72,25 @@ export const GRANTS = table<Grant, keyof NewGrant>(
   },
 );
 
+/** @param row of a session, with the columns of one of its grants; nothing is left to show of one that was anonymised. */
+export function readAsked(cipher: Cipher, row: Row): AskedAuthorization | undefined {
+  const { grant_id: id, grant_document: stored, grant_consumed_at: at, request } = row;
+  if (typeof id !== 'string' || request === null) return undefined;
+  const place = { cipher, tenantId: row['tenant_id'] as string, id };
+  const authorization = GRANTS.readField('authorization', stored, place);
+  return authorization === null
+    ? undefined
+    : askedBy(authorization, GRANTS.readField('consumedAt', at, place));
+}
+
+/** The sealed authorization of a grant without what its session alone was about; undefined where there is nothing to take. */
+export function withoutRequestOf(cipher: Cipher, row: Row): Field | undefined {
+  const place = { cipher, tenantId: row['tenant_id'] as string, id: row['id'] as string };
+  const authorization = GRANTS.readField('authorization', row['document'], place);
+  if (authorization?.queries === undefined && authorization?.code === undefined) return undefined;
+  return GRANTS.field('authorization', withoutRequest(authorization), place);
+}
+
 export const KEPT_ANSWERS = table<KeptAnswer, keyof KeptAnswer>(
   'kept_answers',
   { id: text(), said: sealed(json()), expiresAt: time },
@@ -90,7 +115,7 @@ export const ISSUED_BATCHES = table<IssuedBatch, keyof IssuedBatch>(
   {},
 );
 
-type OwnStatusList = Omit<StatusList, 'token'>;
+type OwnStatusList = Omit<StatusList, 'token' | 'tokenExpiresAt'>;
 
 export const STATUS_LISTS = table<OwnStatusList, keyof OwnStatusList>(
   'status_lists',
@@ -112,7 +137,7 @@ export const STATUS_LISTS = table<OwnStatusList, keyof OwnStatusList>(
 );
 
 export function readStatusList(cipher: Cipher, row: Row): StatusList {
-  const jwt = row['token'];
+  const [jwt, expiresAt] = [row['token'], row['token_expires_at']];
   return {
     ...STATUS_LISTS.read(cipher, row),
     token:
@@ -122,8 +147,9 @@ export function readStatusList(cipher: Cipher, row: Row): StatusList {
             jwt,
             version: Number(row['token_version']),
             issuedAt: new Date(Number(row['token_issued_at'])),
-            expiresAt: new Date(Number(row['token_expires_at'])),
+            expiresAt: new Date(Number(expiresAt)),
           },
+    tokenExpiresAt: expiresAt === null ? null : new Date(Number(expiresAt)),
   };
 }
 

@@ -207,6 +207,7 @@ export function aList(changes: Partial<StatusList> = {}): StatusList {
     version: 1,
     createdAt: NOW,
     token: null,
+    tokenExpiresAt: null,
     ...changes,
   };
 }

@@ -216,6 +216,22 @@ export function describeStatusLists(open: () => Store): void {
       expect((await token())?.jwt).to.equal('newer version');
     });
 
+    it('keep when a token ends that is not kept itself', async () => {
+      const { id } = await addList(store, tenantId);
+      const steps = stepsOf(store, tenantId);
+      const kept = async () => {
+        const { token, tokenExpiresAt } = (await steps.statusList(id)) ?? {};
+        const listed = await store.forTenant(tenantId, ({ statusLists }) => statusLists.get(id));
+        expect(listed).to.deep.include({ token, tokenExpiresAt });
+        return { token, tokenExpiresAt };
+      };
+      expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: null });
+      await steps.saveStatusToken(id, null, 2, seconds(10), seconds(70));
+      expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
+      await steps.saveStatusToken(id, null, 1, seconds(20), seconds(80));
+      expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
+    });
+
     it('of others replace an older release, and no other', async () => {
       const steps = stepsOf(store, tenantId);
       const note = (sequenceNumber: number, contentHash: string, id = 'list') =>

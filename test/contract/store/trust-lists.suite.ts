@@ -165,14 +165,17 @@ export function describeTrustLists(open: () => Store): void {
         releases.push(next(former));
         await alone((lists) => lists.replace(next(former), versionOf(former)));
       }
-      const numbers = async (limit: number, before?: number) =>
-        (await alone((lists) => lists.versions('list', { limit, before }))).map(
+      const numbers = async (limit: number, after?: number, ascending = false) =>
+        (await alone((lists) => lists.versions('list', { limit, after, ascending }))).map(
           ({ list }) => list.sequenceNumber,
         );
       expect(await numbers(2)).to.deep.equal([5, 4]);
       expect(await numbers(2, 4)).to.deep.equal([3, 2]);
       expect(await numbers(2, 2)).to.deep.equal([1]);
       expect(await numbers(2, 1)).to.deep.equal([]);
+      expect(await numbers(2, undefined, true)).to.deep.equal([1, 2]);
+      expect(await numbers(2, 2, true)).to.deep.equal([3, 4]);
+      expect(await numbers(2, 5, true)).to.deep.equal([]);
     });
 
     it('forget the oldest releases', async () => {

@@ -161,14 +161,18 @@ describe('Sessions for administrators', () => {
         webhook,
       },
     });
-    const configured = toSessionView(session, TENANT, world.clock.now());
+    const configured = toSessionView({ session, tenant: TENANT, now: world.clock.now() });
     expect(configured).to.deep.include({ vp_nonce: 'nonce', requestId: 'age', parsedWebhook: masked });
     expect(JSON.stringify(configured)).to.not.match(/hush|private-key|secret-state/);
   });
 
   it('show expiry by the clock, at the time of the end', () => {
     const session = aSession(world.clock, 0);
-    const configured = toSessionView(session, TENANT, new Date(session.expiresAt.getTime() + 1));
+    const configured = toSessionView({
+      session,
+      tenant: TENANT,
+      now: new Date(session.expiresAt.getTime() + 1),
+    });
     expect(configured).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
   });
 

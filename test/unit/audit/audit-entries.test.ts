@@ -48,6 +48,7 @@ describe('The entries of the audit log', () => {
       cursor = page.next;
     }
     expect(found).to.deep.equal(all);
+    expect(await briefly({ sort: 'asc' })).to.deep.equal(all.toReversed());
     expect(await list({ limit: all.length })).to.not.have.property('next');
   });
 

@@ -22,6 +22,16 @@ describe('a reserve of counters', () => {
     expect(reserve.take(1), 'nothing is nothing').to.equal(undefined);
   });
 
+  it('tells how many it keeps below a counter', () => {
+    const reserve = new CounterReserve(8);
+    reserve.add(10, 20);
+    reserve.add(30, 40);
+    const counts = [0, 10, 15, 20, 30, 31, 40, 50].map((end) => reserve.countBelow(end));
+    expect(counts).to.deep.equal([0, 0, 5, 10, 10, 11, 20, 20]);
+    reserve.take(4);
+    expect(reserve.countBelow(40)).to.equal(16);
+  });
+
   it('keeps no counter twice, which two credentials would share', () => {
     const reserve = new CounterReserve(8);
     reserve.add(0, 10);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { StatusAllocator } from '../../../application/status-lists/status-allocator.ts';
 import {
   CreateStatusList,
   DeleteStatusList,
@@ -19,7 +20,7 @@ import { type AdministrationWorld, anAdministration, endOf } from '../administra
 import { ACME } from '../administration/world.ts';
 
 describe('Status lists, for administrators', () => {
-  let world: AdministrationWorld;
+  let world: AdministrationWorld & { readonly statusAllocator: StatusAllocator };
   const caller = (allowed: string[] | null = null) =>
     world.caller(['issuance:manage'], { allowedIssuanceConfigs: allowed });
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
@@ -35,7 +36,8 @@ describe('Status lists, for administrators', () => {
     world.store.lists(ACME).takeStatusRun({ id, keyChainId }, 1);
 
   beforeEach(async () => {
-    world = await anAdministration();
+    const made = await anAdministration();
+    world = { ...made, statusAllocator: new StatusAllocator(made) };
     const now = world.clock.now();
     const write = () =>
       world.write(async ({ credentialConfigurations, keyChains }) => {

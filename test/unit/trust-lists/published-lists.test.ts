@@ -199,16 +199,23 @@ describe('The trust lists that a tenant publishes', () => {
       expect(page.versions[0]?.list).to.include({ description: 'release 7' });
     });
 
-    for (const limit of [1, 3, 4, 7]) {
-      it(`page by page of ${limit}`, async () => {
+    for (const [limit, sort] of [1, 3, 4, 7].flatMap(
+      (limit) =>
+        [
+          [limit, 'desc'],
+          [limit, 'asc'],
+        ] as const,
+    )) {
+      it(`page by page of ${limit}, ${sort}`, async () => {
         const found: number[][] = [];
         let cursor: string | undefined;
         do {
-          const page = await versions('list', { limit, ...(cursor !== undefined && { cursor }) });
+          const page = await versions('list', { limit, sort, ...(cursor !== undefined && { cursor }) });
           found.push(numbers(page));
           cursor = page.next;
         } while (cursor !== undefined);
-        expect(found.flat()).to.deep.equal([7, 6, 5, 4, 3, 2, 1]);
+        const newest = [7, 6, 5, 4, 3, 2, 1];
+        expect(found.flat()).to.deep.equal(sort === 'asc' ? newest.toReversed() : newest);
         for (const page of found) expect(page.length).to.be.at.most(limit);
       });
     }
@@ -223,7 +230,7 @@ describe('The trust lists that a tenant publishes', () => {
       expect(await endOf(version('list', id))).to.equal('not_found');
     });
 
-    for (const query of [{ limit: 0 }, { limit: 51 }, { cursor: 'x' }, { cursor: '-1' }]) {
+    for (const query of [{ limit: 0 }, { limit: 501 }, { sort: 'up' }, { cursor: 'x' }, { cursor: '-1' }]) {
       it(`not for ${JSON.stringify(query)}`, () => {
         expect(VersionListQuery.safeParse(query).success).to.equal(false);
       });

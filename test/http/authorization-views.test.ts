@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import { Store } from '../../application/ports/store.ts';
+import { ChainedWorld } from '../support/chained-world.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { AUTHORIZATION_REQUEST, RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const CARD = {
+  id: 'card',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:card:1',
+  claims: { name: 'Ada' },
+};
+const OFFER = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] };
+
+for (const { name, open } of databases()) {
+  describe(`the authorization request of a session, on ${name}`, () => {
+    let database: TestDatabase | undefined;
+    let service: TestService;
+    let token: string;
+
+    before(async function () {
+      this.timeout(60_000);
+      database = await open();
+      if (database === undefined) return this.skip();
+      service = await startTestService({ DATABASE_URL: database.url });
+      ({ token } = await createTenant(service, 'acme'));
+      await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+      await call('POST', '/issuer/credentials', CARD);
+    });
+    after(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    const call = async (method: string, path: string, json?: object) => {
+      const answer = await service.call(method, path, { token, ...(json && { json }) });
+      expect(answer.status, answer.text).to.be.within(200, 201);
+      return answer.body;
+    };
+    const offered = () => call('POST', '/issuer/offer', OFFER);
+    const seen = async (session: string) => {
+      const { authorization_code, auth_queries } = await call('GET', `/session/${session}`);
+      return { authorization_code, auth_queries };
+    };
+    const stateOf = async (wallet: RawWallet, uri: string) => {
+      const { grants } = (await wallet.offer(uri)) as {
+        grants: { authorization_code: { issuer_state: string } };
+      };
+      return grants.authorization_code.issuer_state;
+    };
+
+    it('is shown as the wallet sent it, and the code once it is spent', async () => {
+      const { uri, session } = await offered();
+      const wallet = new RawWallet(service, 'acme');
+      const issuer_state = await stateOf(wallet, uri);
+      const details = [{ type: 'openid_credential', credential_configuration_id: 'card', extra: { a: [1] } }];
+      const requestUri = await wallet.push(uri, '', {
+        authorization_details: JSON.stringify(details),
+        client_secret: 'nobody shall see',
+        unknown: 'neither',
+      });
+      expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
+      const code = await wallet.authorize(requestUri);
+      const auth_queries = { ...AUTHORIZATION_REQUEST, issuer_state, authorization_details: details };
+      expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries });
+
+      expect((await wallet.redeemCode(code)).status).to.equal(200);
+      expect(await seen(session)).to.deep.equal({ authorization_code: code, auth_queries });
+      const [listed] = await call('GET', `/session?q=${session}`);
+      expect(listed).to.not.have.any.keys('authorization_code', 'auth_queries');
+    });
+
+    it('is that of the wallet whose code was spent last', async () => {
+      const { uri, session } = await offered();
+      const codes: string[] = [];
+      for (const state of ['first', 'second', 'third']) {
+        const wallet = new RawWallet(service, 'acme');
+        const code = await wallet.authorize(await wallet.push(uri, 'card', { state }));
+        codes.push(code);
+        if (state !== 'third') expect((await wallet.redeemCode(code)).status).to.equal(200);
+      }
+      const { authorization_code, auth_queries } = await seen(session);
+      expect([authorization_code, auth_queries.state]).to.deep.equal([codes[1], 'second']);
+    });
+
+    it('is another one for each session and each tenant', async () => {
+      const [one, two] = [await offered(), await offered()];
+      const wallet = new RawWallet(service, 'acme');
+      const code = await wallet.authorize(await wallet.push(one.uri, 'card'));
+      expect((await wallet.redeemCode(code)).status).to.equal(200);
+      expect(await seen(two.session)).to.deep.equal({
+        authorization_code: undefined,
+        auth_queries: undefined,
+      });
+      const other = await createTenant(service, 'other');
+      const foreign = await service.call('GET', `/session/${one.session}`, { token: other.token });
+      expect(foreign.status).to.equal(404);
+    });
+
+    it('stays with a session that is cancelled', async () => {
+      const { uri, session } = await offered();
+      const wallet = new RawWallet(service, 'acme');
+      await wallet.authorize(await wallet.push(uri, 'card', { state: 'kept' }));
+      const { auth_queries } = await call('POST', `/session/${session}/cancel`);
+      expect(auth_queries.state).to.equal('kept');
+    });
+
+    it('is sealed at rest, and gone with what is anonymised while the wallet goes on', async () => {
+      const { uri, session } = await offered();
+      const wallet = new RawWallet(service, 'acme');
+      const state = 'state-of-Wilhelmina-Unmistakable';
+      const code = await wallet.authorize(await wallet.push(uri, 'card', { state }));
+      const { body } = await wallet.redeemCode(code);
+      expect((await wallet.request(body.access_token, 'card')).status).to.equal(200);
+      expect((await seen(session)).auth_queries.state).to.equal(state);
+      const rows = () =>
+        rawSql(database?.url ?? '', (run) => run(`select * from grants where session_id = '${session}'`));
+      const before = JSON.stringify(await rows());
+      expect(before).to.include('document').and.not.include(state).and.not.include(code);
+
+      await call('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'anonymize' });
+      const { maintenance } = service.service.container.get(Store);
+      await maintenance.cleanUpSessions(new Date(Date.now() + 61_000), 100, { ttlSeconds: 86_400 });
+      expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
+      const [left, ...more] = await rows();
+      expect(more).to.deep.equal([]);
+      const documentOf = (row: unknown) => String((row as { document: unknown }).document);
+      expect(documentOf(left).length, 'what was sealed is shorter').to.be.lessThan(
+        documentOf(JSON.parse(before)[0]).length - state.length,
+      );
+      // The grant is what renewals rest on.
+      const refreshed = await wallet.refresh(body.refresh_token, {
+        client_id: AUTHORIZATION_REQUEST.client_id,
+      });
+      expect(refreshed.status, refreshed.text).to.equal(200);
+      expect((await wallet.request(refreshed.body.access_token, 'card')).status).to.equal(200);
+    });
+  });
+}
+
+describe('the authorization request of a session at the chained server', () => {
+  let world: ChainedWorld;
+  before(async () => {
+    world = await ChainedWorld.start(['acme']);
+  });
+  after(() => world.close());
+
+  it('is shown like that of the built-in one, also where the wallet began by itself', async () => {
+    const { token, wallet } = await world.openTenant('acme');
+    const code = await wallet.chainedCode(world.provider, { scope: 'card' });
+    const spent = async () => {
+      const sessions = await world.service.call('GET', '/session', { token });
+      const { text, body } = await world.service.call('GET', `/session/${sessions.body[0].id}`, { token });
+      expect(body.auth_queries, text).to.deep.equal({ ...AUTHORIZATION_REQUEST, scope: 'card' });
+      return body.authorization_code;
+    };
+    expect(await spent()).to.equal(undefined);
+    expect((await wallet.redeemCode(code)).status).to.equal(200);
+    expect(await spent()).to.equal(code);
+  });
+});

@@ -1,0 +1,43 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
+
+const DEMO = fileURLToPath(new URL('../demo/demo.ts', import.meta.url));
+
+describe('The demo', function () {
+  this.timeout(120_000);
+
+  it('stays with --keep where PORT says, until it is told to end', async () => {
+    const port = await freePort(createServer);
+    const child = spawn(process.execPath, [DEMO, '--keep'], {
+      env: { ...bareEnvironment(), PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    try {
+      let output = '';
+      const keeps = new Promise<void>((resolve) => {
+        for (const stream of [child.stdout, child.stderr]) {
+          stream.on('data', (chunk: Buffer) => {
+            output += chunk.toString();
+            if (output.includes('root client')) resolve();
+          });
+        }
+      });
+      const over = await Promise.race([keeps, ended]);
+      expect(over, output).to.equal(undefined);
+      expect(output).to.include(`http://localhost:${port}/docs`);
+      const health = await fetch(`http://localhost:${port}/health`);
+      expect(health.status).to.equal(200);
+      const metadata = await fetch(`http://localhost:${port}/.well-known/openid-credential-issuer/demo`);
+      expect(await metadata.json()).to.include({ credential_issuer: `http://localhost:${port}/demo` });
+      child.kill('SIGTERM');
+      expect(await ended).to.equal(0);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+});
