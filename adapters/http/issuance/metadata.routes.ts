@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { GetIssuerMetadata } from '../../../application/issuance/issuer-metadata.ts';
 import { acceptedTypes, languageRanges } from '../negotiation.ts';
-import { family, type Route, reply, route } from '../route.ts';
+import { family, type Route, route } from '../route.ts';
 import { Document, TenantPath } from '../shapes.ts';
 
 const tag = 'Wallet: issuance';
@@ -12,7 +12,6 @@ const HEADERS = { 'Cache-Control': 'public, max-age=60' };
 
 const JSON_FORM = { type: 'application/json', names: ['application/json'] };
 const JWT_FORM = { type: 'application/jwt', names: ['application/jwt'] };
-const UNACCEPTABLE = { error: 'metadata are served as application/json, and signed as application/jwt' };
 
 const common = { method: 'get', surface: 'document', access: 'public' } as const;
 
@@ -54,21 +53,18 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
       tag,
       params: TenantPath,
       asJwt: true,
-      responses: { 200: Document, 406: z.object({ error: z.string() }) },
+      responses: { 200: Document },
       async handle({ params, request: { headers } }) {
-        const accepted = acceptedTypes(headers.accept, [JSON_FORM, JWT_FORM]);
-        if (accepted.length === 0) return reply(406, UNACCEPTABLE);
+        // Every wallet reads JSON (section 12.2.2): it also gets it that asks for what there is not, or not at the moment.
+        const [best = JSON_FORM] = acceptedTypes(headers.accept, [JSON_FORM, JWT_FORM]);
         const { text, signed, language } = await metadata.issuer(params.tenant, {
-          signed: accepted[0] === JWT_FORM,
+          signed: best === JWT_FORM,
           languages: languageRanges(headers['accept-language']),
         });
-        const form = signed ? JWT_FORM : JSON_FORM;
-        // There may be no key to sign with at the moment.
-        if (!accepted.includes(form)) return reply(406, UNACCEPTABLE);
         return {
           status: 200,
           text,
-          contentType: form.type,
+          contentType: (signed ? JWT_FORM : JSON_FORM).type,
           headers: {
             ...HEADERS,
             Vary: 'Accept, Accept-Language',
