@@ -28,7 +28,7 @@ export function accessIdentity(
 }
 
 export type RequestSigner = AccessIdentity & {
-  /** When `clientId` does not name the certificate. */
+  /** The `x509_hash` identifier, when `clientId` is another one: it finds the key again. */
   readonly signedAs?: string;
 };
 
@@ -46,7 +46,7 @@ export function requestSigner(
   const identity = accessIdentity(chains, now, accessKeyChainId);
   if (clientIdPrefix !== 'x509_san_dns') return identity;
   const clientId = sanDnsClientId(identity.chain, new URL(publicUrl).hostname);
-  return { ...identity, clientId, signedAs: clientId };
+  return { chain: identity.chain, clientId, signedAs: identity.clientId };
 }
 
 /**
