@@ -58,7 +58,7 @@ const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 const OF_LISTS = { limit: 20, sort: 'asc' };
 const HEADERS: Readonly<Record<string, string>> = {
-  'If-Match': '<etag>',
+  'If-Match': '"the-etag-of-the-answer-before"',
   'Idempotency-Key': 'order-4711',
 };
 

@@ -141,7 +141,8 @@ function addOlderNames(schema: Schema): void {
     const older = olderNameOf(name);
     if (older === undefined || Object.hasOwn(properties, older)) continue;
     properties[older] = { ...properties[name], description: `The older name of \`${name}\`` };
-    demand(schema, { not: { required: [name, older] } });
+    const stated = { not: { type: 'null' } };
+    demand(schema, { not: { required: [name, older], properties: { [name]: stated, [older]: stated } } });
     if (!required.includes(name)) continue;
     schema.required = (schema.required ?? []).filter((other) => other !== name);
     demand(schema, { anyOf: [{ required: [name] }, { required: [older] }] });

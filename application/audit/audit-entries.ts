@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry } from '../../domain/audit/audit-entry.ts';
 import { isRestricted } from '../../domain/clients/client.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Caller } from '../caller.ts';
 import { needs } from '../needs.ts';
@@ -11,6 +11,8 @@ import { Store } from '../ports/store.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
+/** The number of an entry. */
+const CURSOR = /^[1-9]\d{0,14}$/;
 
 const time = z.iso
   .datetime({ offset: true })
@@ -30,7 +32,12 @@ export const AuditLogQuery = z.object({
   since: time.describe('Only entries of this time or later'),
   until: time.describe('Only entries before this time'),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: z.string().max(100).optional().describe('From the `next` link of the page before'),
+  cursor: z
+    .string()
+    .regex(CURSOR, 'take the cursor from the link of the page before')
+    .transform(Number)
+    .optional()
+    .describe('From the `next` link of the page before'),
   sort: z.enum(['asc', 'desc']).default('desc').describe('By number'),
 });
 export type AuditLogQuery = z.infer<typeof AuditLogQuery>;
@@ -45,7 +52,7 @@ export type AuditPage = {
 export class ListAuditEntries extends needs({ store: Store }) {
   /**
    * @throws Failure `not_found` for another tenant than one's own, alike whether there is one; `forbidden` for a client
-   *   that is restricted to some configurations, since the log is about all; `invalid_input` for a cursor that is not ours.
+   *   that is restricted to some configurations, since the log is about all.
    */
   async execute(caller: Caller, wanted: AuditLogQuery): Promise<AuditPage> {
     const query = queryOf(wanted);
@@ -79,13 +86,5 @@ export class ListAuditEntries extends needs({ store: Store }) {
 
 /** One entry more than a page tells whether there is another page. */
 function queryOf({ limit, cursor, sort, tenant: _tenant, ...wanted }: AuditLogQuery): AuditQuery {
-  const after = cursor === undefined ? undefined : readCursor(cursor);
-  return { ...defined({ ...wanted, after }), ascending: sort === 'asc', limit: limit + 1 };
-}
-
-function readCursor(cursor: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(cursor)) {
-    throw invalidInput('cursor', 'take the cursor from the link of the page before');
-  }
-  return Number(cursor);
+  return { ...defined({ ...wanted, after: cursor }), ascending: sort === 'asc', limit: limit + 1 };
 }

@@ -129,7 +129,7 @@ export const KeyChainRotation = z
       provider === undefined || kmsProvider === undefined || provider === kmsProvider,
     { path: ['kmsProvider'], message: 'give either provider or kmsProvider' },
   )
-  .meta({ id: 'KeyChainRotation' });
+  .meta({ id: 'KeyChainRotation', not: { required: ['provider', 'kmsProvider'] } });
 export type KeyChainRotation = z.infer<typeof KeyChainRotation>;
 
 /** What a certificate shall say that is asked for elsewhere. */

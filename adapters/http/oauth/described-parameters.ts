@@ -42,7 +42,7 @@ const wantedDetails = {
   authorization_details: z.union([text, z.array(z.record(z.string(), z.json()))]).optional(),
 };
 export const PUSHED_FORM = z.object({ ...request, ...details }).catchall(text);
-export const PUSHED_JSON = z.object({ ...request, ...wantedDetails }).catchall(z.json());
+export const PUSHED_JSON = z.object({ ...request, ...wantedDetails }).catchall(text);
 
 const redemption = {
   grant_type: text.describe(
@@ -58,7 +58,7 @@ const redemption = {
   scope: text.optional(),
 };
 export const TOKEN_FORM = z.object({ ...redemption, ...details }).catchall(text);
-export const TOKEN_JSON = z.object({ ...redemption, ...wantedDetails }).catchall(z.json());
+export const TOKEN_JSON = z.object({ ...redemption, ...wantedDetails }).catchall(text);
 
 const decision = z.enum(['approve', 'deny']);
 export const DECISION_FORM = z

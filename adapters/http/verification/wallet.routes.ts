@@ -32,6 +32,14 @@ const WalletForm = z
   .object({ wallet_nonce: z.string().optional(), wallet_metadata: z.string().optional() })
   .meta({ id: 'RequestObjectFetch' });
 
+/** What the API document says of it. */
+const DescribedFetch = z
+  .object({
+    wallet_nonce: z.string().max(512).meta({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }).optional(),
+    wallet_metadata: z.string().optional().describe('JSON (OpenID4VP 1.0 section 5.10)'),
+  })
+  .catchall(z.string());
+
 const ResponseForm = z
   .object({
     vp_token: z.string().optional().describe('JSON; with response mode direct_post'),
@@ -59,7 +67,7 @@ export const presentationWalletRoutes = family(
       method: 'post',
       summary: 'Fetch a presentation request with what the wallet supports',
       body: WalletForm,
-      described: { form: WalletForm.catchall(z.string()) },
+      described: { form: DescribedFetch },
       bodyKind: 'form',
       example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
       async handle({ params: { tenant, requestId }, body }) {
@@ -118,6 +126,15 @@ const ResponseData = z
   })
   .meta({ id: 'DigitalCredentialResponse', description: 'The member `data` of the credential' });
 
+/** What the API document says of it; other members are passed over. */
+const DescribedResponse = z
+  .object({
+    vp_token: z.record(z.string(), z.array(z.string())).optional().describe('In the clear'),
+    response: z.string().optional().describe('Compact JWE'),
+    error: z.string().optional(),
+  })
+  .catchall(z.string());
+
 const ofPages = {
   ...common,
   path: '/:tenant/dc-api/:requestId',
@@ -142,6 +159,7 @@ export const dcApiRoutes = family(
       method: 'post',
       summary: 'Hand over what the Digital Credentials API answered',
       body: ResponseData,
+      described: { json: DescribedResponse },
       bodyLimit: RESPONSE_LIMIT,
       example: { error: 'access_denied' },
       responses: {
