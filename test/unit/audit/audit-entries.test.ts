@@ -78,8 +78,6 @@ describe('The entries of the audit log', () => {
   const refusals: [string, object, (() => Caller) | undefined, string][] = [
     ['another tenant', { tenant: 'other' }, undefined, 'not_found'],
     ['a tenant that is not there', { tenant: 'nobody' }, () => ROOT, 'not_found'],
-    ['a cursor of somebody else', { cursor: 'x' }, undefined, 'invalid_input cursor'],
-    ['a cursor before the first', { cursor: '-1' }, undefined, 'invalid_input cursor'],
     [
       'a client that is restricted to some credentials',
       {},
@@ -96,6 +94,13 @@ describe('The entries of the audit log', () => {
   for (const [what, query, by, end] of refusals) {
     it(`are refused to ${what}: ${end}`, async () => {
       expect(await endOf(list(query, by?.()))).to.equal(end);
+    });
+  }
+
+  for (const cursor of ['x', '0', '-1', '1e3', '9'.repeat(16)]) {
+    it(`do not begin at ${cursor}`, () => {
+      const { success, error } = AuditLogQuery.safeParse({ cursor });
+      expect([success, error?.issues.map(({ path }) => path.join('.'))]).to.deep.equal([false, ['cursor']]);
     });
   }
 });
