@@ -24,8 +24,17 @@ const ALL: readonly Expected[] = [
   { paths: ['/registrar/config'], check: 'not_a_server_error', statuses: ['2xx', '3xx', '4xx', 503] },
   // A secret can be fetched once.
   { paths: ['/client/{id}/secret'], check: 'positive_data_acceptance', statuses: [...ANSWERS, 410] },
-  // Bodies that name other things of the tenant, or hold keys, certificates and documents of others: whether there are such
-  // things, and whether that is one, no schema says.
+  // A request can be answered once, and a delivery is told as long as it is kept.
+  {
+    paths: [
+      ...['/{tenant}/response/{requestId}', '/{tenant}/dc-api/{requestId}'],
+      '/session/{id}/deliveries/{deliveryId}/retry',
+    ],
+    check: 'positive_data_acceptance',
+    statuses: [...ANSWERS, 410],
+  },
+  // Bodies that name other things of the tenant (roles and statuses among them), or hold keys, certificates and documents of
+  // others: whether there are such things, and whether that is one, no schema says.
   {
     paths: [
       ...['/tenant', '/tenant/{id}', '/issuer/config', '/issuer/credentials', '/issuer/credentials/{id}'],
@@ -40,16 +49,16 @@ const ALL: readonly Expected[] = [
       ],
       ...['/key-chain/{id}', '/key-chain/{id}/rotate', '/certs', '/certs/{certId}', '/registrar/config'],
       ...['/registrar/access-certificate', '/registrar/registration-certificate'],
-      '/issuer/deferred/{transactionId}/complete',
+      ...['/issuer/deferred/{transactionId}/complete', '/session/revoke', '/client', '/client/{id}'],
     ],
     check: 'positive_data_acceptance',
     statuses: [...ANSWERS, 400],
   },
-  // Metadata of a wallet is JSON within a form.
+  // The same; and metadata of a wallet is JSON within a form.
   {
     paths: ['/{tenant}/request/{requestId}'],
     check: 'positive_data_acceptance',
-    statuses: [...ANSWERS, 400],
+    statuses: [...ANSWERS, 400, 410],
   },
 ];
 
