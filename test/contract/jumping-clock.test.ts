@@ -11,6 +11,7 @@ import { Kms } from '../../application/ports/kms.ts';
 import { Log } from '../../application/ports/log.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
+import { TenantConfigurations } from '../../application/tenant-configurations.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
 import { clockProbe, clockWarning } from '../../bootstrap/clock-check.ts';
 import { startJobs } from '../../bootstrap/jobs.ts';
@@ -64,6 +65,7 @@ for (const kind of databases()) {
         .bind(Log)
         .toConstantValue({ info: () => {}, warn: () => {}, error: () => {} } as unknown as Log);
       container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
+      container.bind(TenantConfigurations).toConstantValue({} as unknown as TenantConfigurations);
       container.bind(RenewKeyChains).toConstantValue(nothing as unknown as RenewKeyChains);
       container.bind(RenewTrustLists).toConstantValue(nothing as unknown as RenewTrustLists);
       container

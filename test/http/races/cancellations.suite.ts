@@ -50,12 +50,8 @@ export const cancellations: RacedSuite = [
       for (let round = 0; round < ROUNDS; round++) {
         const { uri, session } = await created(service, token, '/issuer/offer', offerBody('pid'));
         const code = await wallet.code(uri);
-        const {
-          others,
-          cancels,
-          session: seen,
-        } = await against(racing(), session, () => wallet.redeem(code));
-        expect(others['200'] ?? 0).to.be.at.most(1);
+        // The wallet may ask again for the tokens of one grant, until the offer is cancelled.
+        const { cancels, session: seen } = await against(racing(), session, () => wallet.redeem(code));
         expect(cancels['200'], 'an offer without a credential can be cancelled').to.equal(1);
         expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'cancelled']);
         expect(tally([await wallet.redeem(code)])).to.deep.equal({ '400 invalid_grant': 1 });
