@@ -100,9 +100,9 @@ describe('Revocation of the certificates of issuers', () => {
   });
 
   it('is told by the list of each issuer below the anchor', async () => {
-    expect(await check()).to.match(
-      /^required: signer: not on http:\/\/ca.example\/middle.crl of [^;]+; authority 1 above the signer: not on http:\/\/ca.example\/root/,
-    );
+    const told = await check();
+    expect(told.startsWith(`required: signer: not on ${OF_MIDDLE} of `), told).to.equal(true);
+    expect(told).to.include(`; authority 1 above the signer: not on ${OF_ROOT}`);
     expect(remote.calls.map(({ url }) => url).toSorted()).to.deep.equal([OF_MIDDLE, OF_ROOT]);
     expect(remote.following.toSorted(), 'also where they have moved').to.deep.equal([OF_MIDDLE, OF_ROOT]);
   });
