@@ -28,6 +28,8 @@ export type Listener = TenantCaller & { readonly access: VerifiedAccess; readonl
  * turns it into a caller, and finds out.
  */
 export type RememberedCaller = Omit<TenantCaller, 'configured'> & {
+  /** What its token says. */
+  readonly access?: VerifiedAccess;
   readonly remembered: TenantConfiguration;
   /**
    * The same client with the rights that it has by another configuration.

@@ -22,6 +22,8 @@ type Entry = ({ readonly session: Session } | { readonly grant: Grant }) & {
  * whatever does change is expected by the commit that rests on it.
  */
 export class Remembered {
+  /** Is told of the one session that somebody asks for, for the log. */
+  touched: (id: SessionId) => void = () => {};
   readonly #entries = new LRUCache<string, Entry>({
     maxSize: partOfMemory(MAX_BYTES),
     sizeCalculation: ({ bytes }) => bytes,
@@ -37,7 +39,9 @@ export class Remembered {
 
   session(tenantId: TenantId, publicId: PublicId): Session | undefined {
     const entry = this.#entries.get(`session ${tenantId} ${publicId}`);
-    return entry !== undefined && 'session' in entry ? entry.session : undefined;
+    if (entry === undefined || !('session' in entry)) return undefined;
+    this.touched(entry.session.id);
+    return entry.session;
   }
 
   keepSession(session: Session): void {
@@ -72,7 +76,9 @@ export class Remembered {
 
   grant(tenantId: TenantId, codeHash: string): Grant | undefined {
     const entry = this.#entries.get(`grant ${tenantId} ${codeHash}`);
-    return entry !== undefined && 'grant' in entry ? entry.grant : undefined;
+    if (entry === undefined || !('grant' in entry)) return undefined;
+    this.touched(entry.grant.sessionId);
+    return entry.grant;
   }
 
   keepGrant(tenantId: TenantId, grant: NewGrant): void {

@@ -139,7 +139,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const stopping = new AbortController();
   const budget = { milliseconds: BUDGET_MS, signal: stopping.signal };
   const holder = randomUUID();
-  const tellOfClock = clockWarning(clock, log);
+  const tellOfClock = clockWarning(container.get(Store), clock, log);
   const running = new Set<Promise<void>>();
   const timers = jobs.map((job) =>
     setInterval(() => {
@@ -152,7 +152,7 @@ export function startJobs(container: Container): () => Promise<void> {
   async function runLeased(job: Job): Promise<void> {
     try {
       const now = await maintenance.time();
-      tellOfClock(now);
+      await tellOfClock(now);
       if (await maintenance.tryLease(job.name, holder, now, job.everySeconds))
         await inBatches(budget, job.begin(now));
     } catch (error) {

@@ -128,7 +128,9 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(EventBus, eventBus);
   if (dispatch.workQueue !== undefined) provide(WorkQueue, dispatch.workQueue);
   if (dispatch.eventPublisher !== undefined) provide(EventPublisher, dispatch.eventPublisher);
-  provide(TenantConfigurations, new TenantConfigurations({ store, settings: service, eventBus }));
+  const tenantConfigurations = new TenantConfigurations({ store, settings: service, eventBus });
+  tenantConfigurations.remembered.touched = store.touched;
+  provide(TenantConfigurations, tenantConfigurations);
   return container;
 }
 

@@ -4,8 +4,9 @@ import { resourceOf } from '../../domain/resources.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Input, Reply, Route } from './route.ts';
 
-/** RFC 9110 section 8.8.3; no tag of this service has a comma. */
-const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/;
+/** RFC 9110 section 8.8.3; tags of others than this service may have commas. */
+const ENTITY_TAG = /(?:W\/)?"[\x21\x23-\x7e]*"/g;
+const ENTITY_TAGS = new RegExp(`^${ENTITY_TAG.source}(?:[ \\t]*,[ \\t]*${ENTITY_TAG.source})*$`);
 /** Far more than a client has reason to send. */
 const MAX_TAGS = 20;
 
@@ -46,8 +47,8 @@ export function withTag({ edits }: Route, answer: Reply, editTags: EditTags): Re
 /** @returns tags without quotes. Weak ones are left out: they never match (RFC 9110 section 8.8.3.2). */
 function read(ifMatch: string): '*' | readonly string[] {
   if (ifMatch.trim() === '*') return '*';
-  const entries = ifMatch.split(',').map((entry) => entry.trim());
-  if (entries.length > MAX_TAGS || !entries.every((entry) => ENTITY_TAG.test(entry))) {
+  const entries = ifMatch.match(ENTITY_TAG) ?? [];
+  if (!ENTITY_TAGS.test(ifMatch.trim()) || entries.length > MAX_TAGS) {
     throw new Failure('invalid_input', 'If-Match takes the ETag of an earlier answer, in its quotes');
   }
   return entries.filter((entry) => entry.startsWith('"')).map((entry) => entry.slice(1, -1));

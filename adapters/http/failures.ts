@@ -25,7 +25,6 @@ const RENDERINGS = {
   not_found: { status: 404, title: 'Not found', wallet: 'invalid_request' },
   method_not_allowed: { status: 405, title: 'Method not allowed', wallet: 'invalid_request' },
   conflict: { status: 409, title: 'Conflict', vp: 'invalid_request' },
-  precondition_failed: { status: 412, title: 'Precondition failed' },
   gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
   too_large: { status: 413, title: 'Request too large', ...UNREADABLE },
   unsupported_media_type: { status: 415, title: 'Unsupported media type', ...UNREADABLE },

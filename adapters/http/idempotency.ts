@@ -39,5 +39,8 @@ export function answerNameOf(
   if (value === undefined) return undefined;
   const key = others.length > 0 ? undefined : (QUOTED.exec(value)?.[1] ?? BARE.exec(value)?.[0]);
   if (key === undefined) throw invalidInput(HEADER, 'one key of 1 to 255 printable characters');
-  return nameAnswer(caller.clientId, address, key, body as Json);
+  const { clientId, access } = caller;
+  // A client that was made anew under the same name is another one.
+  const since = access === undefined || access.isExternal ? '' : `${access.clientSince}`;
+  return nameAnswer(`${clientId} ${since}`, address, key, body as Json);
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FAILURE_CODES } from '../../domain/shared/failure.ts';
 import { INTERNAL_ERROR } from './failures.ts';
 import type { OtherForm, Route } from './route.ts';
-import { ProtocolError } from './shapes.ts';
+import { DeletedView, ProtocolError } from './shapes.ts';
 
 /** RFC 9457 */
 const Problem = z
@@ -34,17 +34,41 @@ const MEANINGS: Readonly<Record<number, string>> = {
   413: 'The body is too large',
   415: 'The body is of another media type, or of another encoding',
   429: 'Too many calls; `Retry-After` says when to come back',
-  431: 'The address and the headers are longer than 16 KiB',
+  431: 'The address and the headers are longer than 32 KiB',
   500: 'Something failed here; nothing has changed',
+  501: 'Not offered',
   503: 'Temporarily unavailable; `Retry-After` may say when to come back',
 };
 
 export const COMPACT = { type: 'string' as const, description: 'A JWS or JWE in compact form' };
 
-const TAG = {
-  description: 'Tells this state of the thing from others, for `If-Match`',
-  schema: { type: 'string' as const },
-};
+const HEADERS = {
+  ETag: 'Tells this state of the thing from others, for `If-Match`',
+  Link: 'With `rel="next"` the address of the next page; absent on the last one',
+  Location: 'Where the browser goes',
+  'Retry-After': 'Seconds after which to come back, where that is known',
+  'WWW-Authenticate':
+    'What is wrong with the access token, or how to get one (RFC 6750 section 3, RFC 9449 section 7.1)',
+} as const;
+
+/** Headers that an answer of a route has. */
+function headersOf({ method, edits, query, responses }: Route, status: number) {
+  const showsThing = edits !== undefined && responses[status] !== DeletedView;
+  const isPage = method === 'get' && query instanceof z.ZodObject && 'cursor' in query.shape;
+  const names: (keyof typeof HEADERS)[] = [
+    ...(status < 300 && showsThing ? (['ETag'] as const) : []),
+    ...(status === 200 && isPage ? (['Link'] as const) : []),
+    ...(status === 302 || status === 303 ? (['Location'] as const) : []),
+    ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
+    ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
+  ];
+  if (names.length === 0) return {};
+  const described = names.map((name) => [
+    name,
+    { description: HEADERS[name], schema: { type: 'string' as const } },
+  ]);
+  return { headers: Object.fromEntries(described) };
+}
 
 export function takesCondition({ edits }: Route): boolean {
   return edits?.id !== undefined;
@@ -61,13 +85,15 @@ export function answers(route: Route): Record<string, object> {
           'application/json': { schema: answer },
           ...(asJwt && { 'application/jwt': { schema: COMPACT } }),
         };
-        const headers = { ETag: TAG };
-        return [status, { description, content, ...(route.edits !== undefined && { headers }) }];
+        return [status, { description, content, ...headersOf(route, Number(status)) }];
       }
       // A sentence describes either a failure of the usual form or an answer that is not JSON.
-      if (Number(status) < 400) return [status, { description: answer }];
+      if (Number(status) < 400) {
+        const content = route.surface === 'page' && status === '200' && { content: PAGE };
+        return [status, { description: answer, ...content, ...headersOf(route, Number(status)) }];
+      }
       const stale = status === '409' && takesCondition(route) ? `. Or: ${meaning(status)}` : '';
-      return [status, failure(route, answer + stale)];
+      return [status, failure(route, Number(status), answer + stale)];
     }),
   );
 }
@@ -83,7 +109,7 @@ function otherForm({ description, contentType, schema = z.string(), headers = {}
   ]);
   return {
     description,
-    content: { [contentType]: { schema } },
+    content: Object.fromEntries([contentType].flat().map((type) => [type, { schema }])),
     ...(named.length > 0 && { headers: Object.fromEntries(named) }),
   };
 }
@@ -94,7 +120,9 @@ export function failures(route: Route): Record<string, object> {
   const statuses = [
     400,
     ...(access === 'public' ? [] : [401, 403]),
-    ...(route.body === undefined ? [] : [413, 415]),
+    ...(route.body === undefined ? [] : [413]),
+    // To wallets it is a request that is not understood (RFC 6749 section 5.2, OpenID4VCI 1.0 section 8.3.1.2).
+    ...(route.body === undefined || route.surface === 'oauth' || route.surface === 'vci' ? [] : [415]),
     ...(route.path.includes(':') ? [404] : []),
     ...(takesCondition(route) ? [409] : []),
     ...(route.rateLimit === undefined ? [] : [429]),
@@ -102,21 +130,23 @@ export function failures(route: Route): Record<string, object> {
   ];
   return {
     ...Object.fromEntries(
-      statuses.map((status) => [String(status), failure(route, meaning(String(status)))]),
+      statuses.map((status) => [String(status), failure(route, status, meaning(String(status)))]),
     ),
     // Nobody has looked at such a request who could say more.
     ...(route.query !== undefined && { 431: { description: meaning('431') } }),
   };
 }
 
-function failure({ surface, isToldByAccept }: Route, description: string): object {
+const PAGE = { 'text/html': { schema: { type: 'string' as const } } };
+
+function failure(route: Route, status: number, description: string): object {
+  const { surface, isToldByAccept } = route;
   const admin = surface === 'admin' || surface === 'document';
-  const page = { 'text/html': { schema: { type: 'string' } } };
-  if (isToldByAccept)
-    return { description, content: { ...page, 'application/json': { schema: ProtocolError } } };
-  if (surface === 'page') return { description, content: page };
+  const told = { description, ...headersOf(route, status) };
+  if (isToldByAccept) return { ...told, content: { ...PAGE, 'application/json': { schema: ProtocolError } } };
+  if (surface === 'page') return { ...told, content: PAGE };
   return {
-    description,
+    ...told,
     content: admin
       ? { 'application/problem+json': { schema: Problem } }
       : { 'application/json': { schema: ProtocolError } },

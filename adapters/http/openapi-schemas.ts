@@ -34,7 +34,10 @@ export const OPTIONS: CreateDocumentOptions = {
   override({ zodSchema, jsonSchema, io }) {
     withoutPlatformBounds(jsonSchema);
     tellDefault(jsonSchema, io);
-    if (io === 'input') sayThatItIsText(jsonSchema);
+    if (io === 'input') {
+      sayThatItIsText(jsonSchema);
+      sayThatNamesAreText(jsonSchema);
+    }
     // The format says the same, and is read by more people.
     if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     if (io !== 'output' || !(zodSchema instanceof z.ZodPipe)) return;
@@ -57,6 +60,15 @@ function sayThatItIsText(schema: JsonSchema): void {
   const { type, pattern, format, enum: values, const: value } = schema;
   const isOpen = [pattern, format, values, value].every((each) => each === undefined);
   if (type === 'string' && isOpen) schema.pattern = '^[^\\u0000]*$';
+}
+
+/** Nor in the name of a member that nobody knows. */
+function sayThatNamesAreText(schema: JsonSchema): void {
+  const { type, additionalProperties, propertyNames } = schema;
+  if (type !== 'object' || additionalProperties === undefined || additionalProperties === false) return;
+  const names = typeof propertyNames === 'object' ? propertyNames : {};
+  if (names.pattern === undefined && names.enum === undefined)
+    schema.propertyNames = { ...names, pattern: '^[^\\u0000]*$' };
 }
 
 /** A default in words: generators take a member with the keyword for one that has to be sent. */
@@ -134,15 +146,16 @@ function nameIn(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** The names that certificates had before they were key chains are taken, too: one of both where one is needed. */
+/** The names that certificates had before they were key chains are taken, too: one of both where one is needed, or both alike. */
 function addOlderNames(schema: Schema): void {
   const { properties = {}, required = [] } = schema;
   for (const name of Object.keys(properties)) {
     const older = olderNameOf(name);
     if (older === undefined || Object.hasOwn(properties, older)) continue;
-    properties[older] = { ...properties[name], description: `The older name of \`${name}\`` };
-    const stated = { not: { type: 'null' } };
-    demand(schema, { not: { required: [name, older], properties: { [name]: stated, [older]: stated } } });
+    properties[older] = {
+      ...properties[name],
+      description: `The older name of \`${name}\`; where both stand they are alike`,
+    };
     if (!required.includes(name)) continue;
     schema.required = (schema.required ?? []).filter((other) => other !== name);
     demand(schema, { anyOf: [{ required: [name] }, { required: [older] }] });

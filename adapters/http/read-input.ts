@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Failure, type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
 import { isText, MAX_STRANGER_MEMBERS } from '../../domain/shared/json.ts';
-import { withCurrentNames } from '../../domain/shared/older-names.ts';
+import { pathAsWritten, withCurrentNames } from '../../domain/shared/older-names.ts';
 import { membersOf, parseWritten, readWritten } from '../../domain/shared/read-written.ts';
 import { readBody } from './read-body.ts';
 import { type Members, readOnlyNames } from './read-only-members.ts';
@@ -15,6 +15,8 @@ type Asked = {
   readonly body: unknown;
   /** Members of the body that cannot be written, as they were sent. */
   readonly readOnly: Members;
+  /** The body as it was sent, where people write it. */
+  readonly written?: Members;
 };
 
 /** What a request asks for. @throws Failure `invalid_input` that names every fault of one part. */
@@ -45,7 +47,7 @@ function isStrict({ surface, access }: Route): boolean {
   return surface === 'admin' && access !== 'public';
 }
 
-function readRouteBody(route: Route, request: Request): Pick<Asked, 'body' | 'readOnly'> {
+function readRouteBody(route: Route, request: Request): Pick<Asked, 'body' | 'readOnly' | 'written'> {
   const { access, body: schema, bodyKind = 'json', members = schema } = route;
   if (schema === undefined || members === undefined || bodyKind === 'unread') {
     return { body: undefined, readOnly: {} };
@@ -58,8 +60,27 @@ function readRouteBody(route: Route, request: Request): Pick<Asked, 'body' | 're
   const entries = Object.entries(value);
   const readOnly = Object.fromEntries(entries.filter(([name]) => names.includes(name)));
   const written = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
-  const body = parseWritten(members, written);
-  return { body: members === schema ? body : withCurrentNames(written, membersOf(members)).value, readOnly };
+  try {
+    const body = parseWritten(members, written);
+    const read = members === schema ? body : withCurrentNames(written, membersOf(members)).value;
+    return { body: read, readOnly, written };
+  } catch (error) {
+    throw inWrittenNames(error, written);
+  }
+}
+
+/** A failure by the names that its caller wrote, which may be the older ones. */
+export function inWrittenNames(error: unknown, written: Members | undefined): unknown {
+  if (!(error instanceof Failure) || error.details.errors === undefined) return error;
+  const errors = error.details.errors.map((fault) => ({
+    ...fault,
+    path: pathAsWritten(fault.path, written),
+  }));
+  const [was, is] = [error.details.errors[0]?.path ?? '', errors[0]?.path ?? ''];
+  if (errors.every(({ path }, index) => path === error.details.errors?.[index]?.path)) return error;
+  const { message = '' } = error.details;
+  const told = message.startsWith(`${was}: `) ? is + message.slice(was.length) : message;
+  return new Failure(error.code, { ...error.details, message: told, errors }, { cause: error.cause });
 }
 
 function parse(schema: z.ZodType | undefined, value: unknown, place?: string): unknown {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Token } from '../../application/needs.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { type EditedKind, resourceOf } from '../../domain/resources.ts';
+import { type Finding, warningsOf } from '../../domain/shared/finding.ts';
 import { hideSecrets } from '../../domain/shared/secrets.ts';
 import { ListQuery, pageOf } from './page-of.ts';
 import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
@@ -38,6 +39,8 @@ type Description<A extends Access, Resource, Params> = {
   key?(resource: Resource): string;
   /** What its `ETag` is made of, where that is a part of it. */
   stored?(resource: Resource): object;
+  /** What somebody will refuse of it that is not in it, but follows from it. */
+  findings?(resource: Resource): readonly Finding[];
 };
 
 /** What the API document says of a route beside what all have in common. */
@@ -55,6 +58,7 @@ export function resourceRoutes<
     readonly by: UseCase<readonly [CallerOf<A>, ...Given], Result>;
   };
   const { kind, tag, path, params, access, view, get, stored = (resource) => resource } = description;
+  const { findings = () => [] } = description;
   const { key = (resource: Resource) => String((resource as { readonly id?: unknown }).id) } = description;
   const { secrets = {} } = resourceOf(kind);
   const toView: typeof description.toView = (resource, context) =>
@@ -81,7 +85,8 @@ export function resourceRoutes<
     (find: Find, status: number, execute: (input: Given) => Promise<Resource>) => async (input: Given) => {
       const resource = await execute(input);
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
-      const warnings = warningsFor(kind, stored(resource), input.caller);
+      const own = warningsFor(kind, stored(resource), input.caller);
+      const warnings = [...own, ...warningsOf(findings(resource))];
       return show(status, { ...((await toView(resource, context)) as object), warnings }, stored(resource));
     };
   const answers = (status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] => {

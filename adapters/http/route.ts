@@ -96,7 +96,7 @@ export type Input<A extends Access, P, Q, B> = {
 /** An answer that is no JSON. */
 export type OtherForm = {
   readonly description: string;
-  readonly contentType: string;
+  readonly contentType: string | readonly string[];
   /** What it carries, such as each event of a stream; text unless stated. */
   readonly schema?: z.ZodType;
   readonly headers?: Readonly<Record<string, string>>;

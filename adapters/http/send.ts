@@ -10,6 +10,9 @@ export function requestIdOf(response: Response): string {
   return String(response.getHeader('X-Request-Id'));
 }
 
+/** Where clients of the administrative interface get their tokens, in the words of wallets (RFC 6749). */
+const TOKENS_OF_CLIENTS = '/oauth2/token';
+
 /** What the lines of this request are about. */
 export function aboutOf(response: Response): LogContext {
   return (response.locals['about'] as LogContext | undefined) ?? {};
@@ -72,7 +75,10 @@ function renderAndLog(
     const reason = isTold ? { reason: cause.message } : {};
     if (cause !== undefined) log.warn(message, { requestId, route, code, ...reason });
     else if (isRefusal(surface, code))
-      log.warn('a wallet was refused', { requestId, route, code, reason: message });
+      log.warn(`a ${route === TOKENS_OF_CLIENTS ? 'client' : 'wallet'} was refused`, {
+        ...{ requestId, route, code },
+        reason: message,
+      });
     return renderFailure(error, surface, requestId);
   }
   if (error instanceof StoreUnavailable) {

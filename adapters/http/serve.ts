@@ -8,7 +8,7 @@ import { authenticate } from './authenticate.ts';
 import { preconditionOf, withTag } from './edits.ts';
 import { isPublished, type PublishedTexts } from './published-texts.ts';
 import type { RateLimits } from './rate-limits.ts';
-import { readInput } from './read-input.ts';
+import { inWrittenNames, readInput } from './read-input.ts';
 import { assertKept } from './read-only-members.ts';
 import type { RawRequest, Reply, Route } from './route.ts';
 import { aboutOf, fail, requestIdOf, send, surfaceFor } from './send.ts';
@@ -69,7 +69,7 @@ export async function serve(
 async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
   const known = response.locals['caller'] as Caller | RememberedCaller | undefined;
   assertConditions(route, request);
-  const { readOnly, ...read } = readInput(route, request);
+  const { readOnly, written, ...read } = readInput(route, request);
   const asked = { ...read, request: rawRequest(request, response) };
   const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
   const precondition = preconditionOf(route, asked, ifMatch, ports.editTags);
@@ -85,9 +85,21 @@ async function answer(route: Route, request: Request, response: Response, ports:
   }
   const named = limitNamed(route, input, request.ip, ports.rateLimits);
   await assertKept(route, readOnly, input);
-  const reply = await route.handle(input);
+  const reply = await handled(route, input, written);
   if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
   return withTag(route, reply, ports.editTags);
+}
+
+async function handled(
+  route: Route,
+  input: Parameters<Route['handle']>[0],
+  written: Parameters<typeof inWrittenNames>[1],
+): Promise<Reply> {
+  try {
+    return await route.handle(input);
+  } catch (error) {
+    throw inWrittenNames(error, written);
+  }
 }
 
 /** @returns the client that the request names, which the answer proves. */

@@ -53,6 +53,7 @@ export function tenantReads(
   };
   const withGrant = async (statement: Statement, name: string) => {
     const read = await withTenant((row) => GRANTS.read(cipher, row), statement, name);
+    if (read?.found !== undefined) touched(read.found.sessionId);
     return read && { tenant: read.tenant, grant: read.found };
   };
   let asked: Promise<TenantState | undefined> | undefined;
@@ -118,8 +119,9 @@ export function tenantReads(
       return row && DEFERRED.read(cipher, row);
     },
     async keptAnswer(id, now) {
-      const row = await one(statements.FIND_KEPT_ANSWER, id, now.getTime());
-      return row && KEPT_ANSWERS.read(cipher, row);
+      const kept = (row: Row) => KEPT_ANSWERS.read(cipher, row);
+      const read = await withTenant(kept, statements.FIND_KEPT_ANSWER, id, now.getTime());
+      return read && { tenant: read.tenant, kept: read.found };
     },
     async deferredTransactions({ sessionId, limit }) {
       const rows = await query(statements.LIST_DEFERRED, sessionId ?? null, limit);

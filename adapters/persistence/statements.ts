@@ -69,7 +69,8 @@ export const FIND_DEFERRED = named(
 
 export const FIND_KEPT_ANSWER = named(
   'find_kept_answer',
-  'select * from kept_answers where tenant_id = $1 and id = $2 and expires_at > $3',
+  `select ${TENANT_STATE}, f.* from tenants t
+   left join kept_answers f on f.tenant_id = t.id and f.id = $2 and f.expires_at > $3 where t.id = $1`,
 );
 
 export const LIST_DEFERRED = named(

@@ -2,6 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
 import { AccessTokens } from '../ports/access-tokens.ts';
+import { Log } from '../ports/log.ts';
 import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
@@ -12,19 +13,21 @@ export class IssueAccessToken extends needs({
   secrets: Secrets,
   store: Store,
   settings: ServiceSettings,
+  log: Log,
 }) {
   /**
    * @throws Failure `unauthorized_client` where an external provider issues tokens; `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
    *   `too_many_requests` when too many attempts on this name are under way.
    */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
-    const { accessTokens, secrets, store, settings } = this.ports;
+    const { accessTokens, secrets, store, settings, log } = this.ports;
     const { issuedElsewhere } = accessTokens;
     if (issuedElsewhere !== undefined) {
       throw new Failure('unauthorized_client', `access tokens come from ${issuedElsewhere}, not from here`);
     }
     const refused = new Failure('invalid_client', { message: 'unknown client or wrong secret', basic: true });
     if (clientId === settings.rootClient.clientId) {
+      log.note({ clientId });
       if (!equal(secret, settings.rootClient.secret)) {
         // As long as for any other name, which this is for a stranger.
         await secrets.verify(secret, '', clientId);
@@ -45,6 +48,8 @@ export class IssueAccessToken extends needs({
       const tenant = await tenants.find(found.tenantId);
       return tenant?.status === 'active' ? found : undefined;
     });
+    // A name that nobody has may be anything, a secret too.
+    if (client !== undefined) log.note({ tenantId: client.tenantId, clientId });
     // Whether there is a hash can be seen neither by the time nor by the number of attempts that are let in.
     const matches = await secrets.verify(secret, client?.secretHash ?? '', clientId);
     if (client === undefined || client.tenantId === null || !matches) throw refused;

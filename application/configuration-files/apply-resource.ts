@@ -1,5 +1,6 @@
 import type { IssuanceConfigurationBody } from '../../domain/issuance/issuance-configuration.ts';
 import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
+import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
 import type { FileBody, FileKind } from '../../domain/resources.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import { keepDemandedListPins } from '../../domain/verification/kept-list-pins.ts';
@@ -52,16 +53,17 @@ export async function applyResource(
   const caller = await administration.callerOf(tenant);
   const stored = await ports.store.forTenant(tenant, (own) => repositoryOf(own, kind).find(id || 'default'));
   const known = stored && asDocument(kind, stored);
-  if (known !== undefined && isSame(known, withKeptPins(kind, body, known))) return 'unchanged';
+  if (known !== undefined && isSame(known, withKept(kind, body, known))) return 'unchanged';
   const write: Write<never> = WRITE[kind];
   await write(ports, caller, body as never, known && id);
   return known === undefined ? 'created' : 'changed';
 }
 
-/** Who signs the lists of others may have been found out when they were written by hand. */
-function withKeptPins(kind: FileKind, body: object, known: object): object {
+/** What a write keeps that the file does not say: who signs the lists of others, found out on the way, and promises. */
+function withKept(kind: FileKind, body: object, known: object): object {
   if (kind === 'issuance-configuration')
     return keepWalletListPins(body as IssuanceConfigurationBody, known as IssuanceConfigurationBody);
+  if (kind === 'credential-configuration') return keepTypeIntegrity(body, known);
   if (kind === 'presentation-configuration')
     return keepDemandedListPins(
       body as PresentationConfigurationBody,

@@ -3,12 +3,13 @@ import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
 import { accessTokenPayload, type WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { Identity } from '../../domain/oauth/grant.ts';
 import type { ClaimsSource, Delivery, Session } from '../../domain/sessions/session.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
+import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
@@ -29,6 +30,7 @@ export class ClaimsProvider extends needs({
   schemaValidator: SchemaValidator,
   clock: Clock,
   random: Random,
+  log: Log,
 }) {
   /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
   async atHand(
@@ -97,9 +99,15 @@ export class ClaimsProvider extends needs({
       return provided;
     } catch (error) {
       const reason = reasonOf(error);
+      if (error instanceof WebhookError) this.#warn(session, delivery, error);
       await this.#record(pending, 'fail', { ...delivery, result: 'failed', detail: reason }, reason);
-      throw error instanceof Failure ? error : denied(reason);
+      if (error instanceof Failure) throw error;
+      throw denied(reason, error instanceof WebhookError ? reason : 'the claims could not be fetched');
     }
+  }
+
+  #warn({ tenantId, id }: Session, delivery: Delivery, { reason }: WebhookError): void {
+    this.ports.log.warn('claims webhook failed', { tenantId, sessionId: id, delivery: delivery.id, reason });
   }
 
   /** @throws Failure `credential_request_denied` when the session ended meanwhile. */
@@ -147,7 +155,8 @@ function readInterval(interval: Json | undefined): number {
 function reasonOf(error: unknown): string {
   if (error instanceof WebhookError) return `claims webhook: ${error.message}`;
   const cause = error instanceof Failure ? error.cause : error;
-  return cause instanceof Error ? cause.message : 'unknown reason';
+  const exact = cause instanceof OperatorReason ? cause.cause : cause;
+  return exact instanceof Error ? exact.message : 'unknown reason';
 }
 
 type User = {

@@ -7,7 +7,7 @@ import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
 import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
 import { brokenRules, typeRules } from '../../domain/issuance/type-rules.ts';
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SchemaFault, SchemaValidator } from '../ports/schema-validator.ts';
@@ -114,15 +114,24 @@ export function binarySchemaOf(
 export async function assertIssuable({ schemaValidator, clock }: Ports, issuable: Issuable): Promise<void> {
   const [unfit] = schemaFaults(schemaValidator, issuable);
   if (unfit !== undefined)
-    throw denied(`the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`);
+    throw denied(
+      `the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`,
+      'the claims do not fit the schema; failure of the session says where',
+    );
   const [fault] = await issuingFaults(clock, issuable);
   if (fault !== undefined)
-    throw denied(`the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`);
+    throw denied(
+      `the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`,
+      'the claims cannot be issued; failure of the session says where',
+    );
 }
 
-/** The wallet learns that it gets nothing, the operator why. */
-export function denied(reason: string): Failure {
+/**
+ * The wallet learns that it gets nothing, the operator why.
+ * @param logged where the reason has names that come with the claims.
+ */
+export function denied(reason: string, logged = reason): Failure {
   return new Failure('credential_request_denied', 'the issuer cannot issue this credential', {
-    cause: new Error(reason),
+    cause: new OperatorReason(logged, { cause: new Error(reason) }),
   });
 }

@@ -56,9 +56,12 @@ export class CreateOffer extends needs({
    *   `conflict` where the name was another request's.
    */
   execute(caller: RememberedCaller, request: OfferRequest, name?: AnswerName): Promise<CreatedOffer> {
-    return attemptFor(this.ports, caller, (known, present) =>
-      answerOnce<CreatedOffer>(known, name, (keeping) => this.#offer(known, present, request, keeping)),
-    );
+    return attemptFor(this.ports, caller, async (known, present) => {
+      assertMayUse(present.allowedIssuanceConfigs, request.credentialConfigurationIds);
+      return answerOnce<CreatedOffer>(known, name, (keeping) =>
+        this.#offer(known, present, request, keeping),
+      );
+    });
   }
 
   async #offer(
@@ -70,7 +73,6 @@ export class CreateOffer extends needs({
     const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
     const { issuer } = configured;
-    assertMayUse(caller.allowedIssuanceConfigs, asked.credentialConfigurationIds);
     const context = await this.#context(configured);
     checkOfferRequest(asked, context);
     const request = await withServer(configured, context, asked);

@@ -6,6 +6,7 @@ import {
 import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import { otherAlgorithmFaults } from '../../domain/issuance/stated-abilities.ts';
+import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
 import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
@@ -64,7 +65,8 @@ export class UpdateCredentialConfiguration extends needs(PORTS) {
     return put(this.ports, caller, id, (before) => {
       if (before === undefined) throw unknown();
       const { createdAt: _createdAt, updatedAt: _updatedAt, frozenType: _frozenType, ...body } = before;
-      return parseWritten(CredentialConfigurationBody, { ...body, ...change });
+      const stated = Object.entries({ ...body, ...change }).filter(([, value]) => value !== null);
+      return parseWritten(CredentialConfigurationBody, Object.fromEntries(stated));
     });
   }
 }
@@ -101,7 +103,7 @@ async function put(
   return changeOwnAlone(store, caller, async (repositories) => {
     const { credentialConfigurations, keyChains } = repositories;
     const before = await credentialConfigurations.find(id);
-    const body = next(before);
+    const body = keepTypeIntegrity(next(before), before);
     const chains = await keyChains.list();
     requireKeyChain(chains, 'signing', body.keyChainId, 'keyChainId', now);
     assertAlgorithms(body, chains, now);

@@ -3,8 +3,10 @@ import { describeDeferred } from '../../domain/audit/describe-change.ts';
 import { mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
+import { handedInFindings } from '../../domain/issuance/handed-in.ts';
 import { complete, type Room } from '../../domain/issuance/issuing.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { Finding } from '../../domain/shared/finding.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
@@ -54,6 +56,9 @@ export const DeferredFailure = z
   .object({ errorMessage: z.string().min(1).max(1000).describe('for the operator; wallets never see it') })
   .meta({ id: 'DeferredFailure' });
 
+/** With what wallets will refuse of credentials that were made elsewhere. */
+export type CompletedTransaction = DeferredTransaction & { readonly findings: readonly Finding[] };
+
 /** Transactions that a list holds at most. */
 const MAX_LISTED = 500;
 
@@ -93,7 +98,7 @@ export class DecideDeferred extends needs({
     caller: TenantCaller,
     id: string,
     completion: DeferredCompletion,
-  ): Promise<DeferredTransaction> {
+  ): Promise<CompletedTransaction> {
     const { store, clock, batchMaker, statusAllocator, tenantConfigurations } = this.ports;
     const transaction = await this.get(caller, id);
     assertPending(transaction, clock.now());
@@ -131,7 +136,9 @@ export class DecideDeferred extends needs({
       assertPending(await this.get(caller, id), now);
       throw over();
     }
-    return this.get(caller, id);
+    const isOurs = completion.claims !== undefined;
+    const findings = isOurs ? [] : handedInFindings(credentials, configuration, transaction.holderKeys);
+    return { ...(await this.get(caller, id)), findings };
   }
 
   /** @throws Failure `not_found`, `conflict` unless it is pending. */

@@ -35,14 +35,20 @@ export function withFrozenType(
 ): CredentialConfiguration {
   const { frozenType: _none, ...rest } = after;
   if (after.vctIntegrity !== true) return rest;
+  const { frozenType } = before ?? {};
   if (!isHosted(after, issuer)) {
+    // Whoever says nothing of the promise is not told to leave it out.
+    if (frozenType !== undefined) throw frozen();
     throw invalidInput('vctIntegrity', 'the service hosts no metadata of this type; leave it out');
   }
   const composed = compose(after, issuer);
-  const { frozenType } = before ?? {};
   if (before === undefined || frozenType === undefined) return { ...rest, frozenType: composed };
   if (compose(before, issuer) === composed) return { ...rest, frozenType };
-  throw new Failure(
+  throw frozen();
+}
+
+function frozen(): Failure {
+  return new Failure(
     'conflict',
     'credentials carry the hash of the type metadata, which this would change; make another configuration, or set vctIntegrity to false',
   );

@@ -117,12 +117,14 @@ export class IssueCredential extends needs({
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {
-    const { walletAuthenticator, credentialMessages, holderKeys } = this.ports;
+    const { walletAuthenticator, credentialMessages, holderKeys, tenantConfigurations } = this.ports;
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: 'POST',
       url: `${configured.issuer}/credential`,
       now,
     });
+    // For the log: what is refused from here on names the session.
+    tenantConfigurations.remembered.session(configured.tenantId, wallet.token.publicId);
     const message = await credentialMessages.open(configured, request);
     const configurations = await configured.credentialConfigurations();
     const configuration = resolveConfiguration(message.body, wallet.token, (id) =>

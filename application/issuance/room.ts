@@ -37,7 +37,8 @@ export async function withinLimit(
     );
     const mayHelp = configuration.oneActiveSet || batches.length >= limit;
     // Where nobody issued meanwhile, it is refused for something else.
-    if (own.length >= limit || !mayHelp || batches.length === seen) throw offerOver();
+    if (own.length >= limit) throw offerOver(`maxIssuances of ${configuration.id} (${limit}) is used up`);
+    if (!mayHelp || batches.length === seen) throw offerOver();
     seen = batches.length;
     if (await commit({ issuedExactly: seen }, own)) return;
   }

@@ -4,6 +4,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import { assertServed } from './oauth-callers.ts';
@@ -24,7 +25,7 @@ export type Confirmation = {
 const unknown = () => new Failure('invalid_request', 'this page is unknown, answered, or of another browser');
 
 /** The user who logged in upstream approves or denies a wallet that proved nothing. */
-export class ConfirmWallet extends needs({ ...WORLD, authorizationCodes: AuthorizationCodes }) {
+export class ConfirmWallet extends needs({ ...WORLD, authorizationCodes: AuthorizationCodes, log: Log }) {
   /**
    * @returns where the browser goes: to the wallet, with a code or an error.
    * @throws Failure `invalid_request` for a page, `not_found`.

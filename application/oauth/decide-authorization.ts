@@ -8,6 +8,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -111,6 +112,7 @@ export class DecideAuthorization extends needs({
   authorizationCodes: AuthorizationCodes,
   random: Random,
   settings: ServiceSettings,
+  log: Log,
 }) {
   /** @throws Failure `invalid_request` for a page. */
   async execute(tenantId: TenantId, decision: Decision): Promise<Decided> {

@@ -12,7 +12,7 @@ import { attempt } from '../attempt.ts';
 import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { BurntOffers, isWithoutOffer } from './burnt-offers.ts';
-import { type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
+import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { hashCode } from './redeem-grant.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
@@ -116,8 +116,13 @@ function assertSameRequest(authorization: GrantedAuthorization, redemption: Auth
   }
 }
 
-function assertSameHolder({ holder }: GrantedAuthorization, { client, proof }: OAuthCaller): void {
+function assertSameHolder({ holder }: GrantedAuthorization, caller: OAuthCaller): void {
+  const { client, proof } = caller;
   if (holder.clientId !== client.clientId) throw refused('the code belongs to another client');
+  // Whoever takes the name of a wallet that is registered no more is not that wallet.
+  if (holder.authenticated === true && holderOf(caller).authenticated !== true) {
+    throw refused('the code belongs to a client that authenticates');
+  }
   // Attestation-based client authentication (draft 10) section 9.4
   if (holder.instance !== undefined && holder.instance !== client.instance) {
     throw refused('the code belongs to another installation of the wallet');

@@ -10,7 +10,7 @@ import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { BurntOffers, isWithoutOffer } from './burnt-offers.ts';
-import { type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
+import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest, replayedBy } from './oauth-callers.ts';
 import { type TokenAnswer, TokenIssuer } from './token-issuer.ts';
 
 const refused = (message: string) => new Failure('invalid_grant', message);
@@ -83,8 +83,13 @@ function live(
   return { grant, holder };
 }
 
-function assertSameHolder(holder: Redeemer, { client, proof }: OAuthCaller): void {
+function assertSameHolder(holder: Redeemer, caller: OAuthCaller): void {
+  const { client, proof } = caller;
   if (holder.clientId !== client.clientId) throw refused('the refresh token belongs to another client');
+  // Whoever takes the name of a wallet that is registered no more is not that wallet (RFC 6749 section 10.4).
+  if (holder.authenticated === true && holderOf(caller).authenticated !== true) {
+    throw refused('the refresh token belongs to a client that authenticates');
+  }
   // Attestation-based client authentication (draft 10) section 9.3
   if (holder.instance !== client.instance) {
     throw refused('the refresh token belongs to another installation of the wallet');

@@ -4,6 +4,7 @@ import { suspend } from '../../domain/oauth/interaction.ts';
 import type { WalletError } from '../../domain/oauth/upstream.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { World } from '../known.ts';
+import type { Log } from '../ports/log.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** Why a wallet gets no code, as it is told. */
@@ -30,12 +31,14 @@ export function ended(authorization: Authorization): Authorization {
 
 /** Ends an authorization without a code. @returns undefined when another step was first. */
 export async function endWithout(
-  { store, clock }: Pick<World, 'store' | 'clock'>,
+  { store, clock, log }: Pick<World, 'store' | 'clock'> & { readonly log: Log },
   configured: TenantConfiguration,
   authorization: Authorization,
   { error, description }: Refused,
 ): Promise<string | undefined> {
   const change = { authorization: ended(authorization) };
   if (!(await store.commit(configured.tenantId, change, clock.now())).done) return undefined;
+  const sessionId = authorization.session?.id;
+  log.info('a wallet gets no code', { tenantId: configured.tenantId, sessionId, code: error });
   return responseTo(configured, authorization, { error, description });
 }

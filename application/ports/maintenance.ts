@@ -25,6 +25,8 @@ export type Maintenance = EventLog & {
    * others still need, or keeps a lease for hours.
    */
   time(): Promise<Date>;
+  /** Whether `time` leaves out, for some minutes yet, what passed while the service did not run. */
+  isCatchingUp(): Promise<boolean>;
   /**
    * Marks sessions whose time is over; those with a response only when nobody has decided about them for an hour.
    * @returns those it changed, at most `limit`.

@@ -124,7 +124,7 @@ export type TenantReads = {
   grant(id: string): WithTenant<{ readonly grant: Grant | undefined }>;
   authorization(id: string): WithTenant<{ readonly authorization: Authorization | undefined }>;
   /** What a client was answered before, unless that is over. */
-  keptAnswer(id: string, now: Date): Promise<KeptAnswer | undefined>;
+  keptAnswer(id: string, now: Date): WithTenant<{ readonly kept: KeptAnswer | undefined }>;
   deferred(id: string): Promise<DeferredTransaction | undefined>;
   /** The newest first. */
   deferredTransactions(query: DeferredQuery): Promise<DeferredTransaction[]>;

@@ -13,6 +13,7 @@ export type Keeping<T> = (answer: T) => {
 /**
  * Answers a request that comes again under its key as the first time, whatever has become of that since. Of several at once
  * one makes the answer, and the others are told the same.
+ * @param known whose rights to such an answer were judged.
  * @param name absent where the caller named no key: then nothing is kept.
  * @param make makes the answer and commits it with what it is given.
  * @throws Failure `conflict` where the key named another request.
@@ -42,7 +43,8 @@ export async function answerOnce<T extends object>(
 }
 
 async function find<T>(known: Known, { id, requestHash }: AnswerName): Promise<T | undefined> {
-  const kept = await known.reads.keptAnswer(id, known.now);
+  // With the tenant as it is: whose rights ended meanwhile is told nothing.
+  const { kept } = await known.confirm(known.reads.keptAnswer(id, known.now));
   if (kept === undefined) return undefined;
   // Draft-ietf-httpapi-idempotency-key-header-07 section 2.7: a key stands for one request
   if (kept.said.requestHash !== requestHash)

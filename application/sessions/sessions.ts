@@ -4,7 +4,7 @@ import type { AskedAuthorization } from '../../domain/oauth/grant.ts';
 import { isTerminal, SESSION_STATUSES, type Session, statusAt } from '../../domain/sessions/session.ts';
 import { MAX_SEARCH, namesIn } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { lengthOf } from '../../domain/shared/json.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
@@ -14,7 +14,7 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { type SessionQuery, Store } from '../ports/store.ts';
-import { isVisible, readVisibleSession, visible, visibleKinds } from './visibility.ts';
+import { isVisible, mayKnow, noSession, visible, visibleKinds } from './visibility.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
@@ -25,8 +25,8 @@ const MAX_ROWS = 2_500;
 /** Characters after which a page ends early. */
 const MAX_PAGE_LENGTH = 8 * 1024 * 1024;
 
-/** The place where a page begins: a time in milliseconds, and an id. */
-const CURSOR = /^(\d{1,15})\.([A-Za-z0-9_-]{1,200})$/;
+/** The place after which a page begins: a time in milliseconds, and the id of a session of the page before. */
+const CURSOR = /^(\d{1,15})\.([A-Za-z0-9_-]{0,200})$/;
 
 export const SessionListQuery = z.object({
   status: z.enum(SESSION_STATUSES).optional(),
@@ -87,8 +87,9 @@ export class ListSessions extends needs({ store: Store, clock: Clock }) {
       const rows = await reads.sessions(after === undefined ? query : { ...query, after });
       for (const row of rows) {
         if (isVisible(caller, row) && isStill(row, wanted.status, now)) {
-          if (sessions.length === wanted.limit || length >= MAX_PAGE_LENGTH) {
-            return { sessions, now, next: cursorAfter(after) };
+          const last = sessions.at(-1);
+          if (last !== undefined && (sessions.length === wanted.limit || length >= MAX_PAGE_LENGTH)) {
+            return { sessions, now, next: cursorAfter(last) };
           }
           length += lengthOf(row.request) + lengthOf(row.outcome);
           sessions.push(row);
@@ -97,7 +98,7 @@ export class ListSessions extends needs({ store: Store, clock: Clock }) {
       }
       if (rows.length < BATCH) return { sessions, now };
     }
-    return { sessions, now, next: cursorAfter(after) };
+    return { sessions, now, next: cursorAt(after, sessions.at(-1), wanted.sort) };
   }
 }
 
@@ -119,9 +120,24 @@ function isStill(session: Session, status: SessionListQuery['status'], now: Date
   return status === undefined || isTerminal(status) || statusAt(session, now) === status;
 }
 
-function cursorAfter(place: Place | undefined): string {
-  if (place === undefined) throw new Error('A full page has a last session.');
+function cursorAfter(place: Place): string {
   return `${place.createdAt.getTime()}.${place.id}`;
+}
+
+/**
+ * Where reading stopped, without a word of a session that the caller must not know of: the beginning of its millisecond.
+ * @param last on the page.
+ */
+function cursorAt(
+  stopped: Place | undefined,
+  last: Session | undefined,
+  sort: SessionListQuery['sort'],
+): string {
+  if (stopped === undefined) throw new Error('Rows were read.');
+  const time = stopped.createdAt.getTime();
+  if (last?.createdAt.getTime() === time) return cursorAfter(last);
+  // No id comes before none: in falling order the millisecond begins after the one above it.
+  return cursorAfter({ createdAt: new Date(sort === 'asc' ? time : time + 1), id: '' });
 }
 
 function readCursor(cursor: string): Place {
@@ -144,13 +160,14 @@ export class GetSession extends needs(WORLD) {
   }
 }
 
-/** Removes a session with all it holds; a wallet finds it gone. */
+/** Removes a session with all it holds, and with the right to renew what it gave out; a wallet finds it gone. */
 export class DeleteSession extends needs(WORLD) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: SessionId): Promise<void> {
-    await readVisibleSession(this.ports.store, caller, id);
+    const session = (await this.ports.store.read(caller.tenantId).session(id))?.session;
+    if (session === undefined || !mayKnow(caller, session)) throw noSession();
     const audit = { by: caller, change: describeSessionRemoval(id) };
     const removed = await record(this.ports, caller.tenantId, { removes: id, audit });
-    if (!removed.done) throw new Failure('not_found', 'there is no such session');
+    if (!removed.done) throw noSession();
   }
 }

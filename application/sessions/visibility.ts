@@ -26,9 +26,13 @@ export function visibleKinds(caller: TenantCaller): SessionKind[] {
   return [...new Set(kinds)];
 }
 
-/** Whether the caller's roles and restrictions let it know of this session. */
+/** Whether the caller's roles and restrictions let it know of this session, and there is something left to look at. */
 export function isVisible(caller: TenantCaller, session: Session): boolean {
-  if (session.isHidden) return false;
+  return session.isHidden !== true && mayKnow(caller, session);
+}
+
+/** The same also of one whose contents are removed: what is left of it is the right to renew what it gave out. */
+export function mayKnow(caller: TenantCaller, session: Session): boolean {
   if (!caller.roles.some((role) => KIND_OF_ROLE[role] === session.kind)) return false;
   const allowed =
     session.kind === 'issuance' ? caller.allowedIssuanceConfigs : caller.allowedPresentationConfigs;
@@ -48,8 +52,10 @@ export async function readVisibleSession(
 
 /** @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of. */
 export function visible(caller: TenantCaller, session: Session | undefined): Session {
-  if (session === undefined || !isVisible(caller, session)) {
-    throw new Failure('not_found', 'there is no such session');
-  }
+  if (session === undefined || !isVisible(caller, session)) throw noSession();
   return session;
+}
+
+export function noSession(): Failure {
+  return new Failure('not_found', 'there is no such session');
 }

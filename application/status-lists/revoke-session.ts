@@ -62,7 +62,12 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
     const batches = all.filter((batch) => wanted === undefined || batch.credentialConfigurationId === wanted);
     const changes = await this.#changesOf(caller, batches, revocation.status);
     if (changes.length === 0) {
-      throw new Failure('conflict', 'this session issued no credential that has a status');
+      throw new Failure(
+        'conflict',
+        wanted === undefined
+          ? 'this session issued no credential that has a status'
+          : `this session issued no credential of ${wanted} that has a status`,
+      );
     }
     await assertChangeable(known, changes, revocation.status);
     // A wallet whose credential was revoked must not fetch a new one with the access token that it still holds.

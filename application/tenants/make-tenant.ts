@@ -4,6 +4,7 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { KeyChainCreation } from '../../domain/keys/key-chain-input.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { Finding } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, type Tenant, type TenantCreation } from '../../domain/tenants/tenant.ts';
 import { MAKING_SECRETS, makeClient } from '../clients/client-secrets.ts';
@@ -19,6 +20,8 @@ export type TenantWithClients = {
   readonly clients: readonly Client[];
   /** Present only where a secret was made just now. */
   readonly newSecret?: { readonly clientId: string; readonly secret: string };
+  /** Present only where it was written just now: what its profile keeps out. */
+  readonly findings?: readonly Finding[];
 };
 
 export const MAKING_CLIENTS = { ...MAKING_SECRETS, settings: ServiceSettings };

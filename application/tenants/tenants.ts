@@ -1,4 +1,5 @@
 import type { Role } from '../../domain/clients/role.ts';
+import { profileFindings } from '../../domain/issuance/issuance-findings.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
@@ -61,7 +62,7 @@ export class CreateTenant extends needs({ ...MAKING_TENANTS, log: Log }) {
       const { keyChains, ...made } = await makeTenant(ports, wanted, (tenant) => firstKeysOf(ports, tenant));
       const belongings = { keyChains, clients: made.clients };
       await ports.store.forService(({ tenants }) => tenants.add(made.tenant, belongings), { by: caller });
-      return made;
+      return { ...made, findings: profileFindings(made.tenant.profile, undefined) };
     });
   }
 }
@@ -103,7 +104,11 @@ export class UpdateTenant extends needs({
           await own.clients.save({ ...administrator, roles, updatedAt: clock.now() });
         }
         const clients = await own.clients.list();
-        return made === undefined ? { tenant, clients } : { tenant, clients, newSecret: made.newSecret };
+        const { profile } = tenant;
+        const issuance = profile === null ? undefined : await own.issuanceConfiguration.find('default');
+        const findings = profileFindings(profile, issuance);
+        const written = { tenant, clients, findings };
+        return made === undefined ? written : { ...written, newSecret: made.newSecret };
       },
       { by: caller },
     );

@@ -36,7 +36,7 @@ export function answerable(session: Session | undefined, now: Date): Answerable 
 }
 
 export function alreadyAnswered(): Failure {
-  return new Failure('invalid_request', 'this request was answered already');
+  return new Failure('invalid_request', 'this request was answered already, or was cancelled');
 }
 
 export function ended(): Failure {

@@ -88,9 +88,12 @@ export class CreatePresentationRequest extends needs({
     body: PresentationRequestBody,
     name?: AnswerName,
   ): Promise<PresentationOffer> {
-    return attemptFor(this.ports, caller, (known, present) =>
-      answerOnce<PresentationOffer>(known, name, (keeping) => this.#request(known, present, body, keeping)),
-    );
+    return attemptFor(this.ports, caller, async (known, present) => {
+      assertMayUse(present.allowedPresentationConfigs, [body.requestId]);
+      return answerOnce<PresentationOffer>(known, name, (keeping) =>
+        this.#request(known, present, body, keeping),
+      );
+    });
   }
 
   async #request(
@@ -101,7 +104,6 @@ export class CreatePresentationRequest extends needs({
   ): Promise<PresentationOffer> {
     const { random, webhooks } = this.ports;
     const { configured, tenantId, now } = known;
-    assertMayUse(caller.allowedPresentationConfigs, [body.requestId]);
     const configuration = await configured.presentationConfiguration(body.requestId);
     if (configuration === undefined) {
       throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);

@@ -87,7 +87,7 @@ function servable(session: Session, now: Date): VerificationRequest {
 }
 
 function answeredAlready(): Failure {
-  return new Failure('gone', 'the request was answered already');
+  return new Failure('gone', 'the request was answered already, or was cancelled');
 }
 
 function unknown(): Failure {

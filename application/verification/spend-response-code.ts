@@ -68,7 +68,8 @@ export class SpendResponseCode extends needs({
     }
     const { resultDelivery, sessionOutcomes } = this.ports;
     const intent = resultDelivery.intend();
-    const claim = { ...spent, deliveries: [intent] };
+    // Nothing waits any more, and whoever dies during the call leaves behind what can be delivered again.
+    const claim = { ...outcome, deliveries: [intent] };
     const lastsUntil = new Date(now.getTime() + DELIVERY_MS);
     const claimed = await known.claim(
       { session: { ...noted(session, claim), lastsUntil } },

@@ -18,7 +18,6 @@ export function assertOwnNames(
   before: Named | undefined,
   others: readonly Named[],
 ): void {
-  if (allowed === null || allowed.length === 0) return;
   const foreign = others.filter(({ id }) => id !== wanted.id && !mayUse(allowed, id));
   for (const [member, names] of Object.entries(wanted.names)) {
     const added = names.filter((name) => !before?.names[member]?.includes(name));

@@ -31,6 +31,16 @@ export type ProofType = (typeof PROOF_TYPES)[number];
 const jsonObject = (what: string) =>
   z.record(z.string(), z.json(), what).transform((value) => value as JsonObject);
 
+/** For the API document: an mdoc has its type and its elements elsewhere. */
+const OF_SD_JWT_ALONE = {
+  if: {
+    properties: { config: { properties: { format: { const: 'mso_mdoc' } }, required: ['format'] } },
+    required: ['config'],
+  },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { properties: { vct: { type: 'null' }, disclosureFrame: { type: 'null' } } },
+};
+
 export const CredentialConfigurationBody = z
   .object({
     id: ConfigurationId.describe('`credential_configuration_id` of wallets and offers'),
@@ -53,7 +63,7 @@ export const CredentialConfigurationBody = z
       .describe(
         'Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: ' +
           'what it is made of (vct, config.display, config.claims, frame, description) cannot be changed, nor the ' +
-          'configuration deleted, until this is false again. Then wallets refuse a changed document for the credentials that are out',
+          'configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out',
       ),
     claims: jsonObject('an object of claims')
       .nullish()
@@ -96,6 +106,7 @@ export const CredentialConfigurationBody = z
       .array(z.enum(PROOF_TYPES))
       .min(1)
       .refine((types) => new Set(types).size === types.length, 'each once')
+      .meta({ uniqueItems: true })
       .optional()
       .describe('at least one; default jwt, with keyAttestationsRequired both'),
     keyAttestationsRequired: KeyAttestationsRequired.nullish().describe(
@@ -152,7 +163,7 @@ export const CredentialConfigurationBody = z
       context.addIssue({ code: 'custom', path: path.split('.'), message });
     }
   })
-  .meta({ id: 'CredentialConfigurationInput' });
+  .meta({ id: 'CredentialConfigurationInput', allOf: [OF_SD_JWT_ALONE] });
 export type CredentialConfigurationBody = z.infer<typeof CredentialConfigurationBody>;
 
 /** Members of a change; the whole is judged when they are put into what is stored. */

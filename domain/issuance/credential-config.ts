@@ -3,7 +3,7 @@ import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { ImageUri } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 import { Locale, Logo, DisplayText as Text } from './display.ts';
-import { StatedAbilities } from './stated-abilities.ts';
+import { BY_FORMAT, StatedAbilities } from './stated-abilities.ts';
 
 export const Color = z
   .string()
@@ -99,7 +99,7 @@ export const CredentialConfig = written({
     });
     for (const { index, text } of contradictions(claims)) refuse(['claims', index, 'path'], text);
   })
-  .meta({ id: 'CredentialConfig' });
+  .meta({ id: 'CredentialConfig', allOf: [BY_FORMAT] });
 export type CredentialConfig = z.infer<typeof CredentialConfig>;
 
 function repeatsLocale(display: readonly { locale?: string | undefined }[]): boolean {

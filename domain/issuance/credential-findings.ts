@@ -24,6 +24,7 @@ export function credentialFindings(configuration: CredentialConfigurationBody): 
   const isMdoc = configuration.config.format === 'mso_mdoc';
   return [
     ...bindingFindings(configuration),
+    ...activeSetFindings(configuration),
     ...displayFindings(configuration),
     ...validityFindings(configuration),
     ...(isMdoc ? licenceFindings(configuration) : disclosureFindings(configuration)),
@@ -66,6 +67,19 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
       concerns: `wallets that prove their keys by ${missing} alone`,
       message: 'they cannot get the credential',
       change: 'leave it out: both types are taken then',
+    },
+  ];
+}
+
+function activeSetFindings({ oneActiveSet }: CredentialConfigurationBody): Finding[] {
+  if (oneActiveSet !== true) return [];
+  return [
+    {
+      rule: 'OpenID4VCI 1.0 section 3.3.2',
+      member: 'oneActiveSet',
+      concerns: 'holders whose wallets use one offer of the authorization code flow together',
+      message: 'the wallet that collects last revokes, for good, what the others hold',
+      change: 'make an offer for each holder, and show it to nobody else',
     },
   ];
 }

@@ -31,7 +31,10 @@ export function strangersIn(frame: Frame, known: KnownClaims, path: string): rea
   const fault = (place: string, key: string | number): FieldError => {
     const meant = closestName(String(key), [...names]);
     const question = meant === undefined ? '' : `; did you mean ${meant}?`;
-    return { path: place, message: `no claim of this configuration is called "${key}"${question}` };
+    return {
+      path: place,
+      message: `no claim of this configuration is called "${key}"${question ? question : '; name it in schema.properties, config.claims or claims'}`,
+    };
   };
   const hidden = [...frame.hidden]
     .filter(isStranger)
@@ -46,7 +49,7 @@ export function strangersIn(frame: Frame, known: KnownClaims, path: string): rea
 /** The names that claims themselves or their descriptions use here; none where arrays are. */
 function memberNames({ values, paths, schema }: KnownClaims): ReadonlySet<string> {
   const members = values.filter(isJsonObject).flatMap((value) => Object.keys(value));
-  const described = paths.flatMap(([first]) => (typeof first === 'string' ? [first] : []));
+  const described = paths.map(([first]) => String(first));
   const isArray = values.some(Array.isArray) || paths.some(([first]) => typeof first !== 'string');
   if (isArray || members.length + described.length === 0) return new Set();
   const listed = isJsonObject(schema?.['properties']) ? Object.keys(schema['properties']) : [];

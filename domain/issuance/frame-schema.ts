@@ -76,11 +76,9 @@ function asSchema(value: Json | undefined): JsonObject | false | undefined {
 const OTHER_TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'number', 'integer', 'string']);
 
 function admitsType({ type }: JsonObject, wanted: 'object' | 'array'): boolean {
-  const excludes = (name: Json) =>
+  const excludes = (name: Json | undefined) =>
     OTHER_TYPES.has(name) || name === (wanted === 'object' ? 'array' : 'object');
-  return (
-    type === undefined || !(Array.isArray(type) ? (type as readonly Json[]).every(excludes) : excludes(type))
-  );
+  return !(Array.isArray(type) ? (type as readonly Json[]).every(excludes) : excludes(type));
 }
 
 function absent(path: string, key: string | number): FieldError {

@@ -100,6 +100,7 @@ export const IssuanceConfigurationBody = z
     authServers: z
       .array(IssuerAddress)
       .max(20)
+      .meta({ uniqueItems: true })
       .default([])
       .describe(
         'Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their ' +

@@ -1,5 +1,10 @@
 import type { Finding, Profile } from '../shared/finding.ts';
-import type { IssuanceConfigurationBody } from './issuance-configuration.ts';
+import {
+  defaultIssuance,
+  type IssuanceConfiguration,
+  type IssuanceConfigurationBody,
+  withDefaults,
+} from './issuance-configuration.ts';
 
 const HAIP_WALLETS = 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet';
 const BY_HAIP = { concerns: HAIP_WALLETS, refusedBy: ['haip'] } as const;
@@ -14,6 +19,20 @@ export function issuanceFindings(issuance: IssuanceConfigurationBody, profile: P
     ...tokenFindings(issuance, profile),
     ...serverFindings(issuance),
   ];
+}
+
+/** What a tenant does not see that takes a profile on and writes nothing else: whom its issuer lets in from then on. */
+export function profileFindings(
+  profile: Profile | null,
+  stored: IssuanceConfiguration | undefined,
+): Finding[] {
+  if (profile === null) return [];
+  const issuance = stored === undefined ? defaultIssuance('-') : withDefaults(stored);
+  return clientFindings(issuance, profile).map((finding) => ({
+    ...finding,
+    member: 'profile',
+    change: `with POST /issuer/config ${finding.change}`,
+  }));
 }
 
 function clientFindings(

@@ -9,7 +9,7 @@ import {
   statusAt,
 } from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
-import { Failure } from '../shared/failure.ts';
+import { Failure, OperatorReason } from '../shared/failure.ts';
 import type { IssuedBatch } from '../status-lists/status-list.ts';
 import type { DeferredTransaction } from './deferred.ts';
 import { renews } from './renewal.ts';
@@ -178,6 +178,8 @@ export function retrieve(session: Session, transaction: DeferredTransaction, spe
 }
 
 /** For a session that issues nothing more. */
-export function offerOver(): Failure {
-  return new Failure('credential_request_denied', 'the offer is over');
+/** @param reason for the log, where that is another. */
+export function offerOver(reason?: string): Failure {
+  const options = reason === undefined ? {} : { cause: new OperatorReason(reason) };
+  return new Failure('credential_request_denied', 'the offer is over', options);
 }

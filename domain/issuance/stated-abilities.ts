@@ -26,6 +26,41 @@ export const StatedAbilities = {
     ),
 };
 
+/** What these and the other members of a configuration may be by its format, for the API document. */
+export const BY_FORMAT = {
+  if: { properties: { format: { const: 'mso_mdoc' } }, required: ['format'] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: {
+    required: ['docType'],
+    properties: {
+      ...abilitiesOf('mso_mdoc'),
+      claims: pathsOf({ minItems: 2, prefixItems: [{ type: 'string' }, { type: 'string' }] }),
+    },
+  },
+  else: {
+    properties: {
+      ...Object.fromEntries(['docType', 'namespace', 'claimsByNamespace'].map((name) => [name, { not: {} }])),
+      ...abilitiesOf('dc+sd-jwt'),
+      claims: pathsOf({
+        prefixItems: [{ type: 'string' }],
+        items: { anyOf: [{ type: 'string' }, { type: 'null' }, { type: 'integer', minimum: 0 }] },
+      }),
+    },
+  },
+};
+
+function abilitiesOf(format: string) {
+  const numbers = format === 'mso_mdoc' ? SIGNING_ALGORITHMS.flatMap(coseNumbersOf) : [];
+  return {
+    cryptographic_binding_methods_supported: { items: { const: bindingMethodOf({ format }) } },
+    credential_signing_alg_values_supported: { items: { enum: [...PUBLISHED_ALGORITHMS, ...numbers] } },
+  };
+}
+
+function pathsOf(path: object) {
+  return { items: { properties: { path } } };
+}
+
 type Stated = {
   readonly format: string;
   readonly cryptographic_binding_methods_supported?: readonly string[] | undefined;

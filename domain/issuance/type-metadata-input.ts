@@ -44,6 +44,8 @@ const Rendering = writtenFreely({
 const language = { locale: Locale.optional(), lang: Locale.optional() };
 type InLanguage = { readonly locale?: string | undefined; readonly lang?: string | undefined };
 const NO_LANGUAGE = 'locale says in which language';
+/** The same in the API document. */
+const IN_A_LANGUAGE = { allOf: [{ anyOf: [{ required: ['locale'] }, { required: ['lang'] }] }] };
 
 const hasLanguage = ({ locale, lang }: InLanguage) => (locale ?? lang) !== undefined;
 
@@ -53,14 +55,18 @@ const TypeDisplay = writtenFreely({
   name: Text.min(1).describe('Of the type, for users'),
   description: Text.optional(),
   rendering: Rendering.optional(),
-}).refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] });
+})
+  .refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] })
+  .meta(IN_A_LANGUAGE);
 
 /** SD-JWT VC section 5.6.2 */
 const ClaimDisplay = writtenFreely({
   ...language,
   label: Text.min(1).describe('Of the claim, for users'),
   description: Text.optional(),
-}).refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] });
+})
+  .refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] })
+  .meta(IN_A_LANGUAGE);
 
 const Path = listUpTo(z.union([textUpTo(200), z.number().int().min(0), z.null()]), 32);
 

@@ -77,3 +77,12 @@ function claimMetadata({ path, display, mandatory }: ClaimDescription, frame: Fr
     sd: disclosability(path, frame),
   });
 }
+
+/** Whoever writes a configuration without knowing the member leaves its promise as it is: only `false` lifts it. */
+export function keepTypeIntegrity<T extends { readonly vctIntegrity?: boolean | null | undefined }>(
+  body: T,
+  stored: { readonly vctIntegrity?: boolean | null | undefined } | undefined,
+): T {
+  const isSilent = body.vctIntegrity === undefined || body.vctIntegrity === null;
+  return isSilent && stored?.vctIntegrity === true ? { ...body, vctIntegrity: true } : body;
+}

@@ -43,7 +43,7 @@ export function ruleFaults(
       return [{ path: `${place}.sd`, message: 'is never, but disclosureFrame names the claim' }];
     }
     if (mandatory !== true) return [];
-    if (schema !== undefined && isRuledOut(schema, path)) {
+    if (isRuledOut(schema, path)) {
       return [{ path: `${place}.mandatory`, message: 'is true, but the schema has no place for the claim' }];
     }
     const isMissing = claims !== undefined && placesOf(claims, path, undefined).length === 0;
@@ -65,8 +65,8 @@ export function brokenRules(rules: TypeRules, claims: JsonObject, frame: Frame |
     });
 }
 
-function isRuledOut(schema: JsonObject, path: ClaimPath): boolean {
-  let level: JsonObject | undefined = schema;
+function isRuledOut(schema: JsonObject | undefined, path: ClaimPath): boolean {
+  let level = schema;
   for (const component of path) {
     if (level === undefined || component === null) return false;
     const below: JsonObject | false | undefined = schemaAt(level, component);
@@ -82,7 +82,6 @@ function placesOf(
   [component, ...rest]: ClaimPath,
   frame: Frame | undefined,
 ): ('hidden' | 'visible')[] {
-  if (component === undefined) return [];
   const at = (key: string | number, member: Json | undefined) => {
     if (member === undefined) return [];
     if (rest.length > 0) return placesOf(member, rest, frame?.children.get(String(key)));

@@ -40,5 +40,8 @@ export const WalletClient = z
   .refine((client) => (client.jwks === undefined) !== (client.jwks_uri === undefined), {
     message: 'give either jwks or jwks_uri',
   })
-  .meta({ id: 'WalletClient' });
+  .meta({
+    id: 'WalletClient',
+    allOf: [{ oneOf: [{ required: ['jwks'] }, { required: ['jwks_uri'] }] }],
+  });
 export type WalletClient = z.infer<typeof WalletClient>;

@@ -17,8 +17,8 @@ export const WalletProvider = z
     redirect_uris: listUpTo(RedirectAddress, 50)
       .optional()
       .describe(
-        'Addresses of these wallets, compared letter by letter. A browser that goes to one of these is sent without asking ' +
-          'the user; for every other address the user is shown where it goes',
+        'Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these ' +
+          'without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always',
       ),
   })
   .meta({ id: 'WalletProvider' });

@@ -45,7 +45,9 @@ export const ONE_OF_USAGES: [(body: Usable) => boolean, { path: string[]; messag
 const EITHER_USAGE = { allOf: [{ oneOf: [{ required: ['usageType'] }, { required: ['usages'] }] }] };
 const rotation = {
   rotationEnabled: z.boolean().optional().describe('Whether the key is rotated by interval'),
-  rotationIntervalDays: Days.optional().describe('90 unless stated'),
+  rotationIntervalDays: Days.optional().describe(
+    '90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest',
+  ),
   certValidityDays: Days.optional().describe('Of certificates by the internal authority; 365 unless stated'),
 };
 const subject = {
@@ -108,7 +110,7 @@ export type KeyChainImport = z.infer<typeof KeyChainImport>;
 export const KeyChainUpdate = z
   .object({
     description: Description.nullish(),
-    usages: z.array(Usage).max(KEY_USAGES.length).optional().describe(KeptUsages),
+    usages: z.array(Usage).max(KEY_USAGES.length).meta({ minItems: 1 }).optional().describe(KeptUsages),
     certificates: Pem.optional().describe(
       'Obtained elsewhere for the active key; they replace those that it has',
     ),
@@ -193,6 +195,7 @@ export const CertificateUpdate = z
     usages: z
       .array(z.union([Usage, ShownUsage]))
       .max(KEY_USAGES.length)
+      .meta({ minItems: 1 })
       .optional()
       .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${KeptUsages}`),
     crt: Pem.optional().describe('Obtained elsewhere for the key; they replace those that it has'),

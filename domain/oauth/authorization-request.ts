@@ -49,7 +49,10 @@ const QUERIES = [
 ] as const;
 
 const MAX_STATE_LENGTH = 1024;
+/** Characters of one of the others. All of them are kept until the last token of the grant is over. */
+const MAX_QUERY_LENGTH = 4096;
 const MAX_DETAILS = 30;
+const MAX_DETAILS_LENGTH = 16_384;
 /** A session counts what it issued by a bit per configuration. */
 const MAX_CONFIGURATIONS = 30;
 
@@ -71,6 +74,8 @@ export function readAuthorizationRequest(
   // RFC 9101 section 7
   if (form['request'] !== undefined)
     throw new Failure('request_not_supported', 'send the parameters themselves');
+  const long = QUERIES.find((name) => (form[name] ?? '').length > MAX_QUERY_LENGTH);
+  if (long !== undefined) throw invalid(`${long} is too long`);
   const clientId = form['client_id'];
   if (clientId === undefined) throw invalid('client_id is missing');
   if (form['response_type'] === undefined) throw invalid('response_type is missing');
@@ -101,7 +106,11 @@ export function readAuthorizationRequest(
   }
   const { state, issuer_state: issuerState } = form;
   if (state !== undefined && state.length > MAX_STATE_LENGTH) throw invalid('state is too long');
-  const details = readDetails(form['authorization_details'], context.issuer, MAX_DETAILS);
+  const { authorization_details: detailsText } = form;
+  if (detailsText !== undefined && detailsText.length > MAX_DETAILS_LENGTH) {
+    throw refusedDetails(`authorization_details has more than ${MAX_DETAILS_LENGTH} characters`);
+  }
+  const details = readDetails(detailsText, context.issuer, MAX_DETAILS);
   return {
     clientId,
     ...defined({ redirectUri, codeChallenge, state, issuerState }),
@@ -124,7 +133,7 @@ function readWanted(
   { configurations }: { configurations: readonly RequestableConfiguration[] },
 ): Wanted {
   const detailed = readNamed(details, configurations);
-  const values = new Set((form['scope'] ?? '').split(' ').filter((value) => value !== ''));
+  const values = new Set((form['scope'] ?? '').split(' '));
   const named = configurations.filter(({ scope }) => values.has(scope));
   if (detailed.length === 0 && named.length === 0) {
     throw new Failure('invalid_scope', 'name a credential by scope or authorization_details');

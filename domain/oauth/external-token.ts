@@ -120,9 +120,9 @@ function readRights(claims: JsonObject, { credentialIssuer, configurations }: Co
   const known = new Set(configurations.map(({ id }) => id));
   const details = readDetails(claims['authorization_details'], credentialIssuer);
   const configurationOfIdentifier = new Map<string, string>();
-  const named = new Set<Json>();
+  const named = new Set<Json | undefined>();
   for (const { credential_configuration_id: id, credential_identifiers: identifiers } of details) {
-    if (id !== undefined) named.add(id);
+    named.add(id);
     for (const identifier of readIdentifiers(identifiers)) {
       // A server that names identifiers alone speaks of datasets as we do: one of each configuration, by its id.
       const configuration = id ?? identifier;
@@ -133,7 +133,7 @@ function readRights(claims: JsonObject, { credentialIssuer, configurations }: Co
     }
   }
   const { scope } = claims;
-  const scopes = new Set(typeof scope === 'string' ? scope.split(' ').filter((value) => value !== '') : []);
+  const scopes = new Set(typeof scope === 'string' ? scope.split(' ') : []);
   const covered = configurations.filter((configuration) =>
     details.length > 0 ? named.has(configuration.id) : scopes.has(configuration.scope),
   );

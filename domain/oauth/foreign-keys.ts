@@ -1,6 +1,6 @@
 import { decodeBase64url } from '../shared/base64url.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
-import { algorithmOf, curveOf } from '../shared/jwk.ts';
+import { CURVES, curveOf, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import type { ForeignAlgorithm } from './foreign-token.ts';
 
 /** A public signature key of another server, with the members that make the key and no others. */
@@ -46,16 +46,17 @@ function readMembers({ kty, crv, x, y, n, e }: JsonObject): Omit<ForeignKey, 'id
     if (!isModulus(n) || !isExponent(e)) return undefined;
     return { jwk: { kty, n, e }, algorithms: RSA };
   }
-  if (typeof crv !== 'string' || kty !== curveOf(crv)?.kty || !isCoordinate(x)) return undefined;
-  if (kty === 'OKP') return { jwk: { kty, crv, x }, algorithms: OKP };
-  const algorithm = algorithmOf({ crv });
-  if (kty !== 'EC' || algorithm === undefined || !isCoordinate(y)) return undefined;
-  return { jwk: { kty, crv, x, y }, algorithms: [algorithm] };
+  const curve = curveOf(crv);
+  if (curve === undefined || kty !== curve.kty || !isCoordinate(x)) return undefined;
+  const made = { kty: curve.kty, crv: curve.name, x };
+  if (curve.kty === 'OKP') return { jwk: made, algorithms: OKP };
+  const algorithms = SIGNING_ALGORITHMS.filter((algorithm) => CURVES[algorithm] === curve);
+  return isCoordinate(y) ? { jwk: { ...made, y }, algorithms } : undefined;
 }
 
 /** RFC 7518 section 3.3: 2048 bits or more; a far larger one only costs time. */
 function isModulus(n: Json | undefined): n is string {
-  const bytes = typeof n === 'string' && n.length <= 1400 ? decodeBase64url(n) : undefined;
+  const bytes = typeof n === 'string' ? decodeBase64url(n) : undefined;
   return bytes !== undefined && bytes.length >= 256 && bytes.length <= 1024;
 }
 

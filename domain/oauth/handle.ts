@@ -14,8 +14,8 @@ export function makeHandle(id: string, secret: string): string {
 const HANDLE = /^([A-Za-z0-9_-]{16,64})\.([A-Za-z0-9_-]{20,100})$/;
 
 export function readHandle(text: string): { readonly id: string; readonly secret: string } | undefined {
-  const [, id, secret] = HANDLE.exec(text) ?? [];
-  return id === undefined || secret === undefined ? undefined : { id, secret };
+  const [, id = '', secret] = HANDLE.exec(text) ?? [];
+  return secret === undefined ? undefined : { id, secret };
 }
 
 export function hashSecret(secret: string): string {

@@ -60,8 +60,7 @@ export function openPresentation(
 
 /** @param plaintext undefined when it could not be decrypted. @throws Failure `invalid_request`. */
 export function openDecrypted(plaintext: string | undefined): PresentationAnswer {
-  const members =
-    plaintext === undefined ? undefined : parseJsonObject(plaintext, undefined, MAX_STRANGER_MEMBERS);
+  const members = parseJsonObject(plaintext ?? '', undefined, MAX_STRANGER_MEMBERS);
   if (members === undefined) throw invalid('the response does not decrypt to a JSON object');
   return sortMembers(members);
 }

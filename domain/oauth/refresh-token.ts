@@ -22,8 +22,8 @@ export function readRefreshToken(
   tenantId: string,
   text: string,
 ): RefreshToken | undefined {
-  const [, grantId, generation, code] = TOKEN.exec(text) ?? [];
-  if (grantId === undefined || generation === undefined || code === undefined) return undefined;
+  const [, grantId = '', generation, code] = TOKEN.exec(text) ?? [];
+  if (code === undefined) return undefined;
   const token = { grantId, generation: Number(generation) };
   // Strictly: one token has one spelling.
   const received = decodeBase64url(code);

@@ -12,7 +12,7 @@ export function cancelled(session: Session, now: Date): SessionChange {
   if (!OPEN_STATUSES.includes(status)) throw new Failure('conflict', `the session is ${status} already`);
   if (claimedAt !== null)
     throw new Failure('conflict', 'a wallet has answered; the answer is being taken in');
-  const failure = { code: 'cancelled', message: 'cancelled by whoever opened it' } as const;
+  const failure = { code: 'cancelled', message: 'cancelled by a client of the tenant' } as const;
   return {
     id,
     version,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { LINE_PATTERN } from '../shared/address-patterns.ts';
 import type { PublicId } from '../shared/ids.ts';
 import { isText } from '../shared/json.ts';
 
@@ -9,6 +10,7 @@ export const SessionReference = z
   .min(1)
   .max(200)
   .refine((text) => isText(text) && !/\p{Cc}/u.test(text), 'no control characters')
+  .meta({ pattern: LINE_PATTERN })
   .describe(
     'The name that you have for it, such as the number of an order: `GET /session?q=` finds it. It need not be unique, ' +
       'and wallets never see it',

@@ -3,8 +3,6 @@
  * @returns undefined when none is near enough to be asked about.
  */
 export function closestName(name: string, known: readonly string[]): string | undefined {
-  const spelled = known.find((candidate) => letters(candidate) === letters(name));
-  if (spelled !== undefined) return spelled;
   const given = letters(name);
   let best: string | undefined;
   let fewest = slipsIn(given.length) + 1;

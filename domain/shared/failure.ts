@@ -10,7 +10,6 @@ export const FAILURE_CODES = [
   'not_found',
   'method_not_allowed',
   'conflict',
-  'precondition_failed',
   'gone',
   'too_large',
   'unsupported_media_type',

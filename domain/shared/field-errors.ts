@@ -44,7 +44,7 @@ function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {
     const words = wordsFor(issue);
     if (words !== undefined) return [...words].map(([name, message]) => fault(message, [name]));
   }
-  if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [fault(issue.message)];
+  if (issue.code !== 'invalid_union') return [fault(issue.message)];
   const given = valueAt(value, issue.path);
   const meant = issue.errors.filter((issues) => issues.every((each) => isWithin(each, given)));
   const [only] = meant;
@@ -57,11 +57,12 @@ function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {
 
 /** Members that none of the alternatives knows, with the name that one of them finds near, if any. */
 function unknownToAll(branches: readonly (readonly Issue[])[]): [string, string][] {
-  const known = branches.flatMap((issues) =>
-    issues.flatMap((issue) =>
-      issue.code === 'unrecognized_keys' && issue.path.length === 0 ? (wordsFor(issue) ?? []) : [],
-    ),
-  );
+  const ofWhole = branches.map((issues) => issues.filter(({ path }) => path.length === 0));
+  const known = ofWhole.flatMap((issues) => {
+    // One that wants something else than an object knows of no members.
+    if (!issues.every((issue) => issue.code === 'unrecognized_keys')) return [];
+    return new Map(issues.flatMap((issue) => [...(wordsFor(issue) ?? [])]));
+  });
   const [first, ...others] = known;
   return [...(first ?? [])].flatMap(([name, plain]) => {
     if (!others.every((words) => words.has(name))) return [];

@@ -40,39 +40,38 @@ export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Jso
   } catch {
     return undefined;
   }
-  return isUnambiguous(text, maxDepth) && keepsNumbers(text) ? value : undefined;
+  return isUnambiguous(text, maxDepth) ? value : undefined;
 }
 
-/** Sixteen digits and points, or an exponent of three, where a number may stand; texts may look so, too. */
-const LONG_NUMBER = /(?:^|[\s:,[-])[0-9][0-9.]{15}|[0-9][eE]\+?[0-9]{3}/;
-const INTEGER = /^-?[0-9]+$/;
+/** Sixteen digits and points, or an exponent of three, as texts may have, too; no shorter number becomes another one. */
+const LONG_NUMBER = /[0-9](?:[0-9.]{15}|[eE]\+?[0-9]{3})/;
+/** The same with the whole number that they belong to. */
+const WHOLE_NUMBER =
+  /-?(?=[0-9][0-9.]{15}|[0-9.]*[0-9][eE]\+?[0-9]{3})([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?/g;
+/** Significant digits that are always kept. */
+const KEPT_DIGITS = 15;
 
-/** Whether every number of a text that is known to be valid JSON is one, and every integer handed on as it stands there. */
-function keepsNumbers(text: string): boolean {
-  if (!LONG_NUMBER.test(text)) return true;
-  let kept = true;
-  JSON.parse(text, (_name, value: unknown, context?: { readonly source?: string }) => {
-    if (typeof value === 'number') kept &&= isKept(value, context?.source ?? '');
-    return value;
-  });
-  return kept;
+/** @param between a part of valid JSON without strings. @returns whether its numbers are some, and integers as they stand there. */
+function keepsNumbers(between: string): boolean {
+  for (const [source, whole = '', fraction = '', exponent] of between.matchAll(WHOLE_NUMBER)) {
+    const value = Number(source);
+    // What is too large to be read would count as endless: a token with such an `exp` never ends.
+    if (!Number.isFinite(value)) return false;
+    if (!Number.isInteger(value) || String(value) === source) continue;
+    const significant = withoutZeros(fraction);
+    const isInteger = significant === '' && exponent === undefined;
+    const isKept = isInteger
+      ? BigInt(Math.abs(value)) === BigInt(whole)
+      : (whole + significant).replace(/^0+/, '').length <= KEPT_DIGITS;
+    if (!isKept) return false;
+  }
+  return true;
 }
 
-function isKept(value: number, source: string): boolean {
-  // What is too large to be read would count as endless: a token with such an `exp` never ends.
-  if (!Number.isFinite(value)) return false;
-  if (Number.isSafeInteger(value) || String(value) === source) return true;
-  // Written with a point or an exponent, it is one all the same; fifteen digits are always kept.
-  if (!INTEGER.test(source)) return !Number.isInteger(value) || digitsOf(source) <= 15;
-  return BigInt(value) === BigInt(source);
-}
-
-/** Significant digits of a number's text, those at its end included. */
-function digitsOf(source: string): number {
-  return source
-    .replace(/[eE].*/, '')
-    .replace(/[^0-9]/g, '')
-    .replace(/^0+/, '').length;
+function withoutZeros(fraction: string): string {
+  let end = fraction.length;
+  while (fraction[end - 1] === '0') end--;
+  return fraction.slice(0, end);
 }
 
 /** Like `parseJson`, for documents that must be objects. */
@@ -153,12 +152,16 @@ function holdsAtMost(text: string, maxMembers: number): boolean {
 /** What an escape can write that is no text. */
 const HEX_ESCAPE = '\\u';
 
-/** Walks text that is known to be valid JSON and looks at strings and depth only. */
+/** Walks text that is known to be valid JSON and looks at strings, depth and long numbers only. */
 function isUnambiguous(text: string, maxDepth: number): boolean {
   const open: (Set<string> | undefined)[] = [];
   const mark = /["[\]{}]/g;
+  const mayHaveLongNumber = LONG_NUMBER.test(text);
+  let between = 0;
   while (mark.test(text)) {
     const at = mark.lastIndex - 1;
+    // Between texts; looked at in the few documents alone that have such digits anywhere.
+    if (mayHaveLongNumber && !keepsNumbers(text.slice(between, at))) return false;
     const char = text[at];
     if (char === '{' || char === '[') {
       open.push(char === '{' ? new Set() : undefined);
@@ -170,8 +173,9 @@ function isUnambiguous(text: string, maxDepth: number): boolean {
       if (!isSoundString(text, at, end, open.at(-1))) return false;
       mark.lastIndex = end + 1;
     }
+    between = mark.lastIndex;
   }
-  return true;
+  return !mayHaveLongNumber || keepsNumbers(text.slice(between));
 }
 
 /** @param members of the object that the string stands in; a name is added to them. */
@@ -200,8 +204,10 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
+/** Each colon is looked for from two strings at most, so that it is found in the time of one walk. */
 function followedByColon(text: string, end: number): boolean {
-  const colon = /[ \n\r\t]*:/y;
-  colon.lastIndex = end + 1;
-  return colon.test(text);
+  const next = text[end + 1] ?? '';
+  if (next.trim() !== '') return next === ':';
+  const colon = text.indexOf(':', end + 1);
+  return colon !== -1 && text.slice(end + 1, colon).trim() === '';
 }

@@ -1,5 +1,5 @@
 import type { FieldError } from './failure.ts';
-import { isJsonObject } from './json.ts';
+import { isJsonObject, valueAt } from './json.ts';
 
 /**
  * Two published vocabularies name one thing. The service speaks of key chains; a document may say certificate instead,
@@ -56,6 +56,16 @@ function rename(value: unknown, names: readonly Names[], path: string, errors: F
 /** @returns the older name that a member may have as well. */
 export function olderNameOf(name: string): string | undefined {
   return NAMES.find(({ keyChain }) => keyChain === name)?.certificate;
+}
+
+/** @returns the path of a fault as the document names it that was written: by the older name where that stands there. */
+export function pathAsWritten(path: string, written: unknown): string {
+  const parents = path.split('.');
+  const name = parents.pop() ?? '';
+  const older = olderNameOf(name);
+  const parent = parents.length === 0 ? written : valueAt(written, parents);
+  if (older === undefined || !isJsonObject(parent)) return path;
+  return Object.hasOwn(parent, older) && !Object.hasOwn(parent, name) ? [...parents, older].join('.') : path;
 }
 
 /** Whether a member is known by an older name of its own. */

@@ -1,32 +1,10 @@
 import { z } from 'zod';
+import { REDIRECT_PATTERN, SCHEMES_OF_WALLETS } from './address-patterns.ts';
 
 /** Characters of a URI (RFC 3986 section 2); whatever else there is, programs read in different ways. */
 const URI_TEXT = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]{1,2048}$/;
 
-/**
- * Short names that wallets have for themselves, against RFC 8252 section 7.1: those of the protocols and profiles, and of
- * wallets that are in use.
- */
-const SCHEMES_OF_WALLETS: ReadonlySet<string> = new Set([
-  ...[
-    'openid:',
-    'openid4vci:',
-    'openid4vp:',
-    'openid-credential-offer:',
-    'openid-initiate-issuance:',
-    'openid-vc:',
-  ],
-  ...[
-    'haip:',
-    'haip-vci:',
-    'haip-vp:',
-    'eudi-openid4vp:',
-    'eudi-openid4vci:',
-    'eudi-openid4ci:',
-    'eudi-wallet:',
-  ],
-  ...['mdoc:', 'mdoc-openid4vp:', 'didcomm:', 'siopv2:', 'wallet:', 'eudiw:', 'vcwallet:'],
-]);
+const WALLETS: ReadonlySet<string> = new Set(SCHEMES_OF_WALLETS.map((scheme) => `${scheme}:`));
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
 
@@ -47,7 +25,7 @@ export function isRedirectAddress(text: string): boolean {
 
 /** @param protocol with its colon, in lower case. */
 export function isSchemeOfApp(protocol: string): boolean {
-  return SCHEMES_OF_WALLETS.has(protocol) || /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol);
+  return WALLETS.has(protocol) || /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol);
 }
 
 /**
@@ -67,4 +45,5 @@ export const RedirectAddress = z
   .refine(
     isRedirectAddress,
     'an https address, a private scheme with a dot such as com.example.wallet:, or a known scheme of wallets; without fragment',
-  );
+  )
+  .meta({ pattern: REDIRECT_PATTERN });

@@ -1,4 +1,12 @@
 import { z } from 'zod';
+import {
+  CONTACT_PATTERN,
+  HARMFUL_SCHEMES,
+  IMAGE_PATTERN,
+  ISSUER_PATTERN,
+  URI_PATTERN,
+  WEB_ADDRESS_PATTERN,
+} from './address-patterns.ts';
 
 /** @returns an http or https address without credentials; undefined for everything else. */
 export function readWebAddress(text: string): URL | undefined {
@@ -12,7 +20,8 @@ export const isWebAddress = (text: string) => readWebAddress(text) !== undefined
 export const WebAddress = z
   .string()
   .max(2048)
-  .refine(isWebAddress, 'an http or https address without credentials');
+  .refine(isWebAddress, 'an http or https address without credentials')
+  .meta({ pattern: WEB_ADDRESS_PATTERN });
 
 const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
 
@@ -23,13 +32,14 @@ export const ContactUri = z
   .refine(
     (text) => CONTACTS.includes(URL.parse(text)?.protocol ?? ''),
     'an address that begins with https:, http:, mailto: or tel:',
-  );
+  )
+  .meta({ pattern: CONTACT_PATTERN });
 
 /** Of an authorization server: as tokens and metadata name it, character by character (RFC 8414 section 2). */
 export const IssuerAddress = WebAddress.refine(
   (text) => !/[?#\s\\]/.test(text),
   'an issuer has neither query nor fragment',
-);
+).meta({ pattern: ISSUER_PATTERN });
 
 const MAX_IMAGE_LENGTH = 100_000;
 /** RFC 2397, of images that every browser shows without running or loading anything. */
@@ -44,13 +54,20 @@ export const ImageUri = z
   .refine(
     (text) => IMAGE_DATA.test(text) || (text.length <= 2048 && isWebAddress(text)),
     'an http or https address without credentials, or a data URL of an image',
-  );
+  )
+  .meta({ pattern: IMAGE_PATTERN });
 
-/** Schemes whose addresses run, open or read something where they are shown as links. */
-const HARMFUL = /^(?:javascript|vbscript|data|blob|file|filesystem|about|view-source|intent|jar):/i;
+const HARMFUL = new RegExp(`^(?:${HARMFUL_SCHEMES.join('|')}):`, 'i');
 
 /** Any absolute URI, such as the name of a type, that does nothing where a program makes a link of it. */
-export const isHarmlessUri = (text: string) => URL.canParse(text) && !HARMFUL.test(text.trim());
+export const HarmlessUri = z
+  .string()
+  .max(2048)
+  .refine(
+    (text) => URL.canParse(text) && !HARMFUL.test(text.trim()),
+    'an absolute URI, not one of a script, a file or data',
+  )
+  .meta({ pattern: URI_PATTERN });
 
 /** A name that may be a URI; one that would run or open something is none. */
 export const NameUri = z

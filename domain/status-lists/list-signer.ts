@@ -25,7 +25,7 @@ export function listSigners(
   const trusted = chains.filter(
     (chain) => maySign(chain) && chain.active.notAfter > now && areTrustedAlike(chain, issuer),
   );
-  const forLists = trusted.filter(({ usages, root }) => root !== undefined && usages.includes('statusList'));
+  const forLists = trusted.filter(({ usages }) => usages.includes('statusList'));
   const standard = currentSigner(chains, { keyChainId: null }, now);
   const isStandardTrusted = standard !== undefined && areTrustedAlike(standard, issuer);
   const accepted = new Set<string | null>(trusted.map(({ id }) => id));

@@ -144,6 +144,7 @@ export const TenantUpdate = z
         'A suspended tenant is refused to its clients and to wallets; its status lists are still served',
       ),
     ...settings,
+    roles: AdministratorRoles.meta({ minItems: 1 }),
   })
   .meta({ id: 'TenantUpdate' });
 export type TenantUpdate = z.infer<typeof TenantUpdate>;

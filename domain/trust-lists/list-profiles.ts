@@ -31,6 +31,9 @@ const PROFILES: Readonly<Record<string, ListProfile>> = {
   [`${ETSI}/LoTEType/EUPubEAAProvidersList`]: european('PubEAA', 'PubEAAProvider'),
 };
 
+/** Types of lists that the standards know. */
+export const LIST_TYPES: readonly string[] = Object.keys(PROFILES);
+
 /** Names registers, not issuers. */
 const REGISTERS = `${ETSI}/LoTEType/EURegistrarsAndRegistersList`;
 
@@ -50,7 +53,7 @@ function european(
 }
 
 export function profileOf(type: string | undefined): ListProfile {
-  return (type === undefined ? undefined : PROFILES[type]) ?? ATTESTATIONS;
+  return PROFILES[type ?? ''] ?? ATTESTATIONS;
 }
 
 /** Whether entities that issue and revoke something can stand in a list of this type. */

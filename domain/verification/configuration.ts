@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { Purposes, RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
+import { INVOCATION_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
@@ -46,7 +47,8 @@ export const RedirectUri = z
   .refine((text) => {
     const url = URL.parse(text.replaceAll('{sessionId}', 'x'));
     return url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
-  }, 'an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done');
+  }, 'an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
+  .meta({ pattern: RETURN_PATTERN });
 
 /** Per type of transaction data the element in which a device signs its hash. */
 const ConfirmingElements = z
@@ -63,7 +65,8 @@ const InvocationUri = z
   .refine((text) => {
     const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
     return scheme === 'https:' || isSchemeOfApp(scheme);
-  }, 'a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets');
+  }, 'a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets')
+  .meta({ pattern: INVOCATION_PATTERN });
 
 const PRESENTED_VALUES = ['disclosed', 'requested'] as const;
 export type PresentedValues = (typeof PRESENTED_VALUES)[number];

@@ -15,5 +15,5 @@ export function keepDemandedListPins(
   const kept = (before?.trustAnchors ?? []).filter(
     (anchor) => 'trustList' in anchor && wanted.has(anchor.trustList) && !named.has(anchor.trustList),
   );
-  return kept.length === 0 ? body : { ...body, trustAnchors: [...trustAnchors, ...kept] };
+  return { ...body, trustAnchors: [...trustAnchors, ...kept] };
 }

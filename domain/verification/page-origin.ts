@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ORIGIN_PATTERN } from '../shared/address-patterns.ts';
 
 /**
  * OpenID4VP 1.0 appendix A.2: compared letter by letter. `http` is for development on one machine; what is no address
@@ -7,7 +8,8 @@ import { z } from 'zod';
 export const Origin = z
   .string()
   .max(500)
-  .refine(isOrigin, 'an origin without a path or a wildcard, for example https://shop.example');
+  .refine(isOrigin, 'an origin without a path or a wildcard, for example https://shop.example')
+  .meta({ pattern: ORIGIN_PATTERN });
 
 function isOrigin(text: string): boolean {
   if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;

@@ -36,7 +36,8 @@ export const TrustAnchorConfig = z
             .refine(
               isCredentialIssuanceType,
               'the type of a service that issues credentials, which ends with /Issuance',
-            ),
+            )
+            .meta({ pattern: '^[^\\u0000]+/Issuance$' }),
           20,
         )
           .optional()

@@ -161,7 +161,7 @@ function resultsOf({ requested }: CompiledQuery, presentations: readonly Checked
   return [...requested].map((id) => ({ id, own: presentations.filter(({ queryId }) => queryId === id) }));
 }
 
-function errorOf(own: readonly CheckedPresentation[]): string {
+function errorOf(own: readonly CheckedPresentation[]): RefusalReason | 'missing' | 'response_refused' {
   const refused = own.find((one) => !one.accepted);
   if (refused !== undefined && !refused.accepted) return refused.reason;
   return own.length === 0 ? 'missing' : 'response_refused';

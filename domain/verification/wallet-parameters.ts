@@ -128,7 +128,7 @@ function readRecipient(metadata: JsonObject): Pick<WalletWishes, 'recipient' | '
   }
   const wanted = metadata['request_object_encryption_enc_values_supported'];
   const enc = CONTENT_ENCRYPTION.find((value) => !Array.isArray(wanted) || wanted.includes(value));
-  return { recipient, ...(enc !== undefined && { enc }) };
+  return defined({ recipient, enc });
 }
 
 /** Keys that are not for signing only (RFC 7517 section 4.2). */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { WEB_ADDRESS_PATTERN } from '../shared/address-patterns.ts';
 import { isWebAddress } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 
@@ -60,7 +61,7 @@ export const WebhookConfig = written({
     .max(2048)
     .refine(isWebAddress, 'Give an http or https address without credentials.')
     .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed')
-    .meta({ pattern: '^https?://[^\\s/?#@]+([/?#]\\S*)?$' }),
+    .meta({ pattern: WEB_ADDRESS_PATTERN }),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;

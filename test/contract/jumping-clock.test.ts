@@ -123,8 +123,8 @@ for (const kind of databases()) {
       const warned: string[] = [];
       const log = { info() {}, error() {}, warn: (line: string) => warned.push(line) } as unknown as Log;
       const clock = { now: () => new Date(Date.now() + 2 * HOURS_MS) };
-      const tell = clockWarning(clock, log);
-      for (let i = 0; i < 5; i++) tell(await store.maintenance.time());
+      const tell = clockWarning(store, clock, log);
+      for (let i = 0; i < 5; i++) await tell(await store.maintenance.time());
       expect(warned).to.have.length(1);
       expect(warned[0]).to.match(
         /clock of this machine is 7(199|200|201) seconds ahead of that of the database/,
@@ -137,7 +137,7 @@ for (const kind of databases()) {
         );
       expect(fault).to.match(/ahead of that of the database/);
       const right = { now: () => new Date() };
-      clockWarning(right, log)(await store.maintenance.time());
+      await clockWarning(store, right, log)(await store.maintenance.time());
       await clockProbe(store, right).check();
       expect(warned).to.have.length(1);
     });

@@ -111,6 +111,17 @@ if (hasSoftHsm()) {
         expect(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1))).to.throw('could leave it');
         expect(objects(token, session)).to.deep.equal([]);
       });
+
+      it('says which key is left on it', () => {
+        const [token, session] = asking(() => ({
+          C_GetAttributeValue: refusing('CKR_DEVICE_ERROR', 0x30),
+          C_DestroyObject: refusing('CKR_ACTION_PROHIBITED', 0x1b),
+        }));
+        expect(() => generatePair(token, session, key)).to.throw(
+          /CKR_DEVICE_ERROR; the key acme\.abcd could not be destroyed: remove it from the token/,
+        );
+        expect(objects(token, session)).to.have.length(2);
+      });
     });
 
     describe('what is not installed', () => {

@@ -66,6 +66,17 @@ describe('the authorization code flow', () => {
   };
   const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
+  it('begins with an offer in plain JSON', async () => {
+    const reference = new URL((await offer()).uri).searchParams.get('credential_offer_uri') ?? '';
+    const answer = await service.call('GET', reference);
+    expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
+    expect(JSON.parse(answer.text)).to.have.keys([
+      'credential_issuer',
+      'credential_configuration_ids',
+      'grants',
+    ]);
+  });
+
   it('leads from an offer over the page to a credential', async () => {
     const { uri, session } = await offer();
     const wallet = new RawWallet(service, 'acme');

@@ -13,6 +13,23 @@ const CARD = {
 };
 const OFFER = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] };
 
+/** A database that ends a clean-up in its midst. */
+const REFUSED_DOCUMENTS = {
+  sqlite: {
+    make: [
+      `create trigger stop before update of document on grants begin select raise(abort, 'stopped'); end`,
+    ],
+    remove: ['drop trigger stop'],
+  },
+  postgres: {
+    make: [
+      `create function stop() returns trigger language plpgsql as $$ begin raise exception 'stopped'; end $$`,
+      'create trigger stop before update of document on grants for each row execute function stop()',
+    ],
+    remove: ['drop trigger stop on grants', 'drop function stop'],
+  },
+} as const;
+
 for (const { name, open } of databases()) {
   describe(`the authorization request of a session, on ${name}`, () => {
     let database: TestDatabase | undefined;
@@ -38,6 +55,12 @@ for (const { name, open } of databases()) {
       expect(answer.status, answer.text).to.be.within(200, 201);
       return answer.body;
     };
+    const run = (...statements: readonly string[]) =>
+      rawSql(database?.url ?? '', async (each) => {
+        let rows: readonly unknown[] = [];
+        for (const statement of statements) rows = await each(statement);
+        return rows;
+      });
     const offered = () => call('POST', '/issuer/offer', OFFER);
     const seen = async (session: string) => {
       const { authorization_code, auth_queries } = await call('GET', `/session/${session}`);
@@ -114,14 +137,22 @@ for (const { name, open } of databases()) {
       const { body } = await wallet.redeemCode(code);
       expect((await wallet.request(body.access_token, 'card')).status).to.equal(200);
       expect((await seen(session)).auth_queries.state).to.equal(state);
-      const rows = () =>
-        rawSql(database?.url ?? '', (run) => run(`select * from grants where session_id = '${session}'`));
+      const rows = () => run(`select * from grants where session_id = '${session}'`);
       const before = JSON.stringify(await rows());
       expect(before).to.include('document').and.not.include(state).and.not.include(code);
 
       await call('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'anonymize' });
       const { maintenance } = service.service.container.get(Store);
-      await maintenance.cleanUpSessions(new Date(Date.now() + 61_000), 100, { ttlSeconds: 86_400 });
+      const cleanUp = () =>
+        maintenance.cleanUpSessions(new Date(Date.now() + 61_000), 100, { ttlSeconds: 86_400 });
+      await run(...REFUSED_DOCUMENTS[name].make);
+      await cleanUp().then(
+        () => expect.fail('the database takes what it refuses'),
+        () => undefined,
+      );
+      await run(...REFUSED_DOCUMENTS[name].remove);
+      // What stopped half-way is done by the next one.
+      await cleanUp();
       expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
       const [left, ...more] = await rows();
       expect(more).to.deep.equal([]);

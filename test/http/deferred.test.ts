@@ -111,7 +111,8 @@ describe('deferred issuance', () => {
     const deferral = await defer(3);
     const done = await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
     expect(done.status, done.text).to.equal(200);
-    expect(done.body).to.have.keys(['transactionId', 'status', 'message']);
+    expect(done.body).to.have.keys(['transactionId', 'status', 'message', 'warnings']);
+    expect(done.body.warnings).to.deep.equal([]);
     expect(done.body).to.include({ transactionId: deferral.transactionId, status: 'ready' });
     const fetched = await poll(deferral);
     expect(fetched.status, fetched.text).to.equal(200);
@@ -134,6 +135,9 @@ describe('deferred issuance', () => {
     const deferral = await defer();
     const done = await decide(deferral.transactionId, 'complete', { credential: 'made.by.them~' });
     expect(done.status, done.text).to.equal(200);
+    expect(done.body.warnings.map(({ member }: { member: string }) => member)).to.deep.equal([
+      'credentials.0',
+    ]);
     const fetched = await legacyPoll(deferral);
     expect(fetched.status, fetched.text).to.equal(200);
     expect(fetched.body.credential).to.equal('made.by.them~');

@@ -80,6 +80,29 @@ describe('what wallets get wrong at the issuer', () => {
     expectChallenge(await wallet.request(accessToken, 'card', { headers: unsigned }), 'invalid_dpop_proof');
   });
 
+  it('a DPoP proof is one well-formed JWT', async () => {
+    const proof = () => wallet.authorization(accessToken)['DPoP'] ?? '';
+    const [head = '', payload = '', signature = ''] = proof().split('.');
+    const malformed = [
+      ...[
+        `${proof()},${proof()}`,
+        `${proof()} ${proof()}`,
+        `${proof()}.x`,
+        `${head}.${payload}`,
+        head,
+        'x',
+        '..',
+      ],
+      ...[`${head}.${payload}.${signature}=`, `${head}.e30=.${signature}`, `${head}..${signature}`],
+      JSON.stringify({ payload, signatures: [{ protected: head, signature }] }),
+    ];
+    for (const DPoP of malformed) {
+      const headers = { ...wallet.authorization(accessToken), DPoP };
+      expectChallenge(await wallet.request(accessToken, 'card', { headers }), 'invalid_dpop_proof');
+    }
+    expect((await wallet.request(accessToken, 'card')).status).to.equal(200);
+  });
+
   it('an access token in the address counts for nothing (N87)', async () => {
     const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
     const json = { credential_configuration_id: 'card', proofs };

@@ -116,6 +116,19 @@ describe('keys and certificates through HTTP', () => {
     expectInvalid(await call('POST', '/verifier/config', anchors), 'trustAnchors.0.certId');
   });
 
+  it('are told by the name that was written when there are none', async () => {
+    const config = { id: 'none', dcql_query: QUERY };
+    const faults: readonly (readonly [string, object, string])[] = [
+      ['/issuer/credentials', { ...CARD, certId: 'nobody' }, 'certId'],
+      ['/issuer/credentials', { ...CARD, keyChainId: 'nobody' }, 'keyChainId'],
+      ['/issuer/credentials', { ...CARD, certId: 7 }, 'certId'],
+      ['/verifier/config', { ...config, accessCertId: 'nobody' }, 'accessCertId'],
+      ['/verifier/config', { ...config, trustAnchors: [{ certId: 'nobody' }] }, 'trustAnchors.0.certId'],
+      ['/status-lists', { certId: 'nobody' }, 'certId'],
+    ];
+    for (const [path, json, expected] of faults) expectInvalid(await call('POST', path, json), expected);
+  });
+
   it('sign what names them', async () => {
     await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
     const { header } = decode((await issue(service, tenant, 'card')).text);

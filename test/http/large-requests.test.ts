@@ -151,6 +151,19 @@ describe('a large request of somebody without a token holds the thread shortly',
     });
   }
 
+  it('claims by paths without end', async () => {
+    const path = (bytes: number) =>
+      Array.from({ length: 1_900 }, (_, i) => `${i}${'a'.repeat(bytes / 1_900)}`);
+    const details = (bytes: number) =>
+      JSON.stringify([
+        { type: 'openid_credential', credential_configuration_id: 'card', claims: [{ path: path(bytes) }] },
+      ]);
+    const form = (bytes: number) => `grant_type=refresh_token&authorization_details=${details(bytes)}`;
+    for (const address of ['/acme/token', '/acme/par', '/acme/chained-as/par'])
+      await expectShort(address, () => post(address, form(40_000), FORM));
+    await expectShort('interactive', () => post('/acme/interactive-authorization', form(900_000), FORM));
+  });
+
   for (const [what, make] of Object.entries(HOSTILE_PRESENTATIONS)) {
     it(`a presentation of ${what}`, async () => {
       const presentation = make(700_000);

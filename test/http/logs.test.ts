@@ -66,12 +66,93 @@ describe('the log', () => {
     const wallet = new RawWallet(shop.service, 'acme');
     const token = await wallet.accessToken(body.uri);
     const [warning] = warnings(await linesOf(() => wallet.request(token, 'card', { nonce: 'invented' })));
-    expect(warning).to.include({ tenantId: 'acme', code: 'invalid_nonce' });
+    expect(warning).to.include({ tenantId: 'acme', code: 'invalid_nonce', sessionId: body.session });
     expect(warning?.['reason']).to.be.a('string');
     expect(JSON.stringify(warning)).to.not.include(token);
     await shop.call('POST', `/session/${body.session}/cancel`, undefined, shop.acme.token);
     const [late] = warnings(await linesOf(() => wallet.request(token, 'card')));
     expect(late).to.include({ tenantId: 'acme', sessionId: body.session });
+  });
+
+  it('names the session of a code and of a token that are refused', async () => {
+    const json = {
+      ...{ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] },
+      tx_code: '4711',
+    };
+    const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const code = await wallet.code(body.uri);
+    const [wrong] = warnings(await linesOf(() => wallet.redeem(code, { tx_code: '0815' })));
+    expect(wrong).to.include({ code: 'invalid_grant', sessionId: body.session });
+    const tokens = (await wallet.redeem(code, { tx_code: '4711' })).body;
+    const other = new RawWallet(shop.service, 'acme');
+    const [stolen] = warnings(await linesOf(() => other.refresh(tokens.refresh_token)));
+    expect(stolen).to.include({ code: 'invalid_grant', sessionId: body.session });
+    const [unknown] = warnings(await linesOf(() => wallet.request(tokens.access_token, 'nothing')));
+    expect(unknown).to.include({ sessionId: body.session });
+  });
+
+  it('names the client whose secret was wrong, and no name that nobody has', async () => {
+    const ask = async (client_id: string) => {
+      const form = { grant_type: 'client_credentials', client_id, client_secret: 'not-the-secret' };
+      const found = warnings(await linesOf(() => shop.service.call('POST', '/oauth2/token', { form })));
+      expect(found).to.have.length(1);
+      expect(found[0]).to.include({ msg: 'a client was refused', code: 'invalid_client' });
+      expect(JSON.stringify(found)).to.not.include('not-the-secret');
+      return found[0];
+    };
+    expect(await ask('shop-admin')).to.include({ tenantId: 'shop', clientId: 'shop-admin' });
+    expect(await ask('a-password-typed-here')).to.not.have.property('clientId');
+  });
+
+  it('says that a user declined, and that an offer gave what it may', async () => {
+    const json = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] };
+    const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const requestUri = await wallet.push(body.uri, 'card');
+    const lines = await linesOf(() => wallet.decide(requestUri, 'deny'));
+    const [declined] = lines.filter(({ msg }) => msg === 'a wallet gets no code');
+    expect(declined).to.include({ tenantId: 'acme', sessionId: body.session, code: 'access_denied' });
+
+    const once = { id: 'once', config: { format: 'dc+sd-jwt' }, claims: { name: 'Ada' }, maxIssuances: 1 };
+    await shop.call('POST', '/issuer/credentials', once, shop.acme.token);
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['once'] };
+    const made = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
+    const token = await wallet.accessToken(made.body.uri);
+    expect((await wallet.request(token, 'once')).status).to.equal(200);
+    const [full] = warnings(await linesOf(() => wallet.request(token, 'once')));
+    expect(full).to.include({ sessionId: made.body.session, reason: 'maxIssuances of once (1) is used up' });
+  });
+
+  it('says why a claims webhook gave nothing, and names no claim', async () => {
+    const claimsWebhook = { url: `${shop.backend.url}/claims` };
+    const configuration = {
+      ...{ id: 'asked', config: { format: 'dc+sd-jwt' }, claimsWebhook },
+      schema: { type: 'object', properties: { age: { type: 'integer' } }, additionalProperties: false },
+    };
+    await shop.call('POST', '/issuer/credentials', configuration, shop.acme.token);
+    const offer = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['asked'],
+    };
+    const ask = async (): Promise<readonly LogLine[]> => {
+      const { body } = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
+      const wallet = new RawWallet(shop.service, 'acme');
+      const token = await wallet.accessToken(body.uri);
+      const found = warnings(await linesOf(() => wallet.request(token, 'asked')));
+      for (const line of found) expect(line).to.include({ tenantId: 'acme', sessionId: body.session });
+      return found;
+    };
+    shop.backend.on('/claims', (response) => response.writeHead(503).end());
+    const down = await ask();
+    expect(down[0]).to.include({ msg: 'claims webhook failed', reason: 'bad_status' });
+    expect(down[1]).to.include({ code: 'credential_request_denied' });
+    expect(down[1]?.['reason']).to.include('503');
+    shop.backend.on('/claims', (response) => response.end(JSON.stringify({ asked: { name: 'Ada' } })));
+    const [unfit] = await ask();
+    expect(unfit?.['reason']).to.equal('the claims do not fit the schema; failure of the session says where');
+    expect(JSON.stringify(unfit)).to.not.match(/Ada|"name"/);
   });
 
   it('warns of a webhook that fails, without its query', async () => {

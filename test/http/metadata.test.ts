@@ -183,6 +183,17 @@ describe('the documents of an issuer', () => {
       expect(await served()).to.equal(text);
       expect((await call('GET', '/issuer/credentials/frozen')).body).to.not.have.property('frozenType');
 
+      // A program that knows nothing of the promise does not take it back.
+      for (const unsaid of [{}, { vctIntegrity: null }]) {
+        const body = { ...frozen, vctIntegrity: undefined, ...unsaid };
+        expect((await call('POST', '/issuer/credentials', body)).status).to.equal(201);
+        const other = await call('POST', '/issuer/credentials', { ...body, vct: { name: 'Other' } });
+        expect([other.status, other.body.code], other.text).to.deep.equal([409, 'conflict']);
+        const elsewhere = await call('POST', '/issuer/credentials', { ...body, vct: 'urn:card:1' });
+        expect([elsewhere.status, elsewhere.body.code], elsewhere.text).to.deep.equal([409, 'conflict']);
+        expect((await call('GET', '/issuer/credentials/frozen')).body.vctIntegrity).to.equal(true);
+      }
+
       expect((await patch({ vctIntegrity: false })).status).to.equal(200);
       expect((await patch({ description: 'Other' })).status).to.equal(200);
       expect(await served()).to.include('Other');

@@ -64,6 +64,36 @@ describe('An offer that is asked for again under its Idempotency-Key', () => {
     expect((await ask('four', body())).body.session).not.to.equal(first.body.session);
   });
 
+  it('is told nobody whose rights ended, from then on', async () => {
+    const other = { ...offerBody(world.ids.credential), credentialConfigurationIds: ['other'] };
+    const call = (method: string, path: string, json?: object) =>
+      service.call(method, path, { token: world.token, ...(json && { json }) });
+    const { body: made } = await call('GET', `/issuer/credentials/${world.ids.credential}`);
+    const { tenant: _tenant, createdAt: _created, updatedAt: _updated, ...configuration } = made;
+    const { status, text } = await call('POST', '/issuer/credentials', { ...configuration, id: 'other' });
+    expect(status, text).to.equal(201);
+    const ends: Readonly<Record<string, () => Promise<{ readonly status: number }>>> = {
+      role: () => call('PATCH', '/client/role', { roles: ['presentation:request'] }),
+      restricted: () =>
+        call('PATCH', '/client/restricted', {
+          roles: ['issuance:offer'],
+          allowedIssuanceConfigs: [world.ids.credential],
+        }),
+      removed: () => call('DELETE', '/client/removed'),
+    };
+    for (const [id, end] of Object.entries(ends)) {
+      const token = await addClient(world, id, { roles: ['issuance:offer'] });
+      expect((await ask('rights', other, token)).status, id).to.equal(201);
+      expect((await end()).status, id).to.equal(200);
+      expect((await ask('rights', other, token)).status, id).to.be.oneOf([401, 403]);
+    }
+    const secret = 'another-secret-of-the-one-that-was-removed';
+    await call('POST', '/client', { clientId: 'removed', secret, roles: ['issuance:offer'] });
+    const anew = await service.token('removed', secret);
+    const asked = await ask('rights', { ...other, expiresIn: 100 }, anew);
+    expect(asked.status, asked.text).to.equal(201);
+  });
+
   it('is not kept for a request that was refused', async () => {
     const refused = await ask('five', { ...body(), credentialConfigurationIds: ['nothing'] });
     expect(refused.status).to.equal(400);

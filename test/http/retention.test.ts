@@ -3,7 +3,7 @@ import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
-import { offerBody, type Populated, populate } from '../support/populated.ts';
+import { addClient, offerBody, type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const DEFAULTS = { ttlSeconds: 86_400 };
@@ -86,6 +86,33 @@ describe('Sessions that their tenant keeps no longer', () => {
     expect((await revoke(1)).status).to.equal(201);
     const left = (await call('GET', '/session')).body.map(({ id }: { id: string }) => id);
     expect(left).to.not.include(world.ids.issuance).and.not.include(world.ids.verification);
+  });
+
+  it('that are removed end with what they may renew, when somebody deletes them', async () => {
+    const { token, ids, wallet } = await populate(service, 'ending');
+    const own = (method: string, path: string, json?: object) =>
+      service.call(method, path, { token, ...(json && { json }) });
+    const stranger = await addClient({ service, token }, 'stranger', {
+      roles: ['issuance:manage'],
+      allowedIssuanceConfigs: ['another'],
+    });
+    expect((await own('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'full' })).status).to.equal(
+      200,
+    );
+    const { uri, session } = (await own('POST', '/issuer/offer', offerBody(ids.credential))).body;
+    const tokens = (await wallet.redeem(await wallet.code(uri))).body;
+    expect((await wallet.request(tokens.access_token, ids.credential)).status).to.equal(200);
+    await cleanUp(301);
+    const path = `/session/${session}`;
+    expect((await own('GET', path)).status).to.equal(404);
+    expect((await wallet.refresh(tokens.refresh_token)).status, 'renewal').to.equal(200);
+
+    expect((await service.call('DELETE', path, { token: stranger })).status).to.equal(404);
+    expect((await wallet.refresh(tokens.refresh_token)).status, 'renewal').to.equal(200);
+    expect((await own('DELETE', path)).status).to.equal(200);
+    const refused = await wallet.refresh(tokens.refresh_token);
+    expect([refused.status, refused.body.error], refused.text).to.deep.equal([400, 'invalid_grant']);
+    expect((await own('DELETE', path)).status).to.equal(404);
   });
 
   it('lose what a delivery that failed has to tell', async () => {

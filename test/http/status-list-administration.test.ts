@@ -61,8 +61,8 @@ describe('status lists of a tenant, for its administrators', () => {
     await foreign(token, 'elsewhere');
     const refusals: readonly [object, string][] = [
       [{ capacity: 99 }, 'capacity'],
-      [{ certId: 'access' }, 'keyChainId'],
-      [{ credentialConfigurationId: 'card', certId: 'elsewhere' }, 'keyChainId'],
+      [{ certId: 'access' }, 'certId'],
+      [{ credentialConfigurationId: 'card', certId: 'elsewhere' }, 'certId'],
       [{ certId: 'signing', keyChainId: 'status-list' }, 'certId'],
       [{ entries: 5 }, 'entries'],
     ];

@@ -1,11 +1,12 @@
 import 'reflect-metadata';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addClient, populate } from '../support/populated.ts';
 import { startTestService } from '../support/test-service.ts';
 import { EXPECTED } from './expected.ts';
+import { unexpectedRefusals } from './refusals.ts';
 
 /**
  * `node test/schemathesis/run.ts [-- options of schemathesis]`: a service with one tenant that has some of everything, and
@@ -33,18 +34,27 @@ async function run(token: string, address: string, more: readonly string[]): Pro
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-schemathesis-'));
   const file = join(folder, 'schemathesis.toml');
   writeFileSync(file, `headers.Authorization = "Bearer ${token}"\n${EXPECTED}`, { mode: 0o600 });
+  const events = join(folder, 'events.ndjson');
+  const reporting = ['--report', 'ndjson', '--report-ndjson-path', events];
+  // How long a generator takes to make up a query says nothing of the service.
+  const patience = ['--suppress-health-check', 'too_slow'];
   const child = spawn(
     program,
-    ['--config-file', file, 'run', `${address}/openapi.json`, ...more, ...options],
+    ['--config-file', file, 'run', `${address}/openapi.json`, ...reporting, ...patience, ...more, ...options],
     { stdio: 'inherit', cwd: folder },
   );
-  return new Promise((resolve) => {
+  const code = await new Promise<number>((resolve) => {
     child.once('error', () => {
       console.error(`${program} does not start; see test/README.md`);
       resolve(2);
     });
-    child.once('exit', (code) => resolve(code ?? 1));
+    child.once('exit', (status) => resolve(status ?? 1));
   });
+  const refusals = code > 1 ? [] : await unexpectedRefusals(events);
+  for (const { operation, path, message } of refusals)
+    console.error(`allowed by the document, and refused: ${operation}: ${path}: ${message}`);
+  rmSync(folder, { recursive: true });
+  return Math.max(code, refusals.length > 0 ? 1 : 0);
 }
 
 const service = await startTestService(UNLIMITED);

@@ -191,6 +191,7 @@ const LISTS = namesOf<ListKeeping>({
 });
 const MAINTENANCE = namesOf<Maintenance>({
   time: true,
+  isCatchingUp: true,
   expireSessions: true,
   overdueAnswers: true,
   forgetExpired: true,

@@ -15,7 +15,9 @@ const WORDS = [
   'NOT RECOMMENDED',
 ];
 /** Fewer characters name no test. */
-const MIN_TITLE = 8;
+const MIN_TITLE = 6;
+/** A title that is made of names of cases says nothing: the row names its case. */
+const MIN_OWN_WORDS = 18;
 const MAX_TEXT = 300;
 
 const sources = new Map<string, string | undefined>();
@@ -35,11 +37,13 @@ function faultsOf({ section, word, text, ours, tests = [], open }: Requirement):
   if (ours === '') faults.push(`${place}: nothing is said of what we do`);
   if (tests.length === 0 && (open ?? '') === '') faults.push(`${place}: neither a test nor a reason`);
   for (const test of tests) {
-    const [, file = '', title = ''] = /^(\S+\.ts): (.+)$/.exec(test) ?? [];
+    const [, file = '', title = ''] = /^(\S+\.(?:ts|json)): (.+)$/.exec(test) ?? [];
     const source = sourceOf(file);
     if (source === undefined) faults.push(`${place}: there is no file ${test}`);
     else if (title.length < MIN_TITLE || !source.includes(title))
       faults.push(`${place}: no such test: ${test}`);
+    else if (title.includes('${') && title.replaceAll(/\$\{[^}]*\}/g, '').length < MIN_OWN_WORDS)
+      faults.push(`${place}: names no case: ${test}`);
   }
   return faults;
 }
@@ -62,6 +66,21 @@ describe('The table of requirements', () => {
       expect(faultsOf({ ...row, tests })).to.have.length(1);
     }
     expect(faultsOf({ ...row, open: 'for a reason' })).to.deep.equal([]);
+  });
+
+  it('would notice a title that stands for many cases', () => {
+    const file = 'unit/conformance.test.ts: ';
+    const row = (title: string) => ({
+      section: '1',
+      word: 'MUST',
+      text: 'x',
+      ours: 'y',
+      tests: [file + title],
+    });
+    const name = '$'.concat('{name}');
+    const long = `names a test, or the reason why not, for each sentence of ${name}`;
+    expect(faultsOf(row(long))).to.deep.equal([]);
+    expect(faultsOf(row(long.slice(-20)))).to.have.length(1);
   });
 
   it('is in the documents as it is', () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeSettings } from '../../config/describe-settings.ts';
 import { startOptions } from '../support/start-options.ts';
@@ -25,6 +25,31 @@ describe('the README', () => {
   it('names commands that exist', () => {
     const named = [...readme.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
     for (const name of named) expect(manifest.scripts, name).to.have.property(name);
+  });
+});
+
+describe('the pages', () => {
+  const root = new URL('../../', import.meta.url);
+  const pages = ['README.md', 'CHANGELOG.md', 'test/README.md', ...globSync('docs/**/*.md', { cwd: root })];
+  const anchorsOf = (text: string) =>
+    [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .trim()
+        .replaceAll(' ', '-'),
+    );
+
+  it('lead to pages and headings that there are', () => {
+    for (const page of pages) {
+      const text = readFileSync(new URL(page, root), 'utf8');
+      for (const [, file = '', anchor] of text.matchAll(/\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {
+        const target = file === '' ? new URL(page, root) : new URL(file, new URL(page, root));
+        expect(existsSync(target), `${page} leads to ${file}`).to.equal(true);
+        if (anchor !== undefined && target.pathname.endsWith('.md'))
+          expect(anchorsOf(readFileSync(target, 'utf8')), `${page} leads to ${file}`).to.include(anchor);
+      }
+    }
   });
 });
 

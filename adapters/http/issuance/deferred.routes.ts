@@ -5,8 +5,10 @@ import {
   DeferredFailure,
 } from '../../../application/issuance/decide-deferred.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { warningsOf } from '../../../domain/shared/finding.ts';
 import { ListQuery, pageOf } from '../page-of.ts';
 import { family, reply, route } from '../route.ts';
+import { withWarnings } from '../warnings.ts';
 import { DeferredDecisionView, DeferredView, toDecisionView, toDeferredView } from './deferred.view.ts';
 
 const common = {
@@ -61,12 +63,15 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     path: '/issuer/deferred/:transactionId/complete',
     summary: 'Supply a deferred credential',
     description:
-      'Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time.',
+      'Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time. Of what is ready-made ' +
+      'warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.',
     body: DeferredCompletion,
+    responses: { ...decided.responses, 200: withWarnings(DeferredDecisionView) },
     example: { claims: { given_name: 'Ada', family_name: 'Lovelace' } },
     bodyLimit: 1024 * 1024,
     async handle({ caller, params, body }) {
-      return reply(200, toDecisionView(await deferred.complete(caller, params.transactionId, body)));
+      const { findings, ...completed } = await deferred.complete(caller, params.transactionId, body);
+      return reply(200, { ...toDecisionView(completed), warnings: warningsOf(findings) });
     },
   }),
   route({

@@ -9,6 +9,7 @@ import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { headerValues } from '../header-values.ts';
+import { CREDENTIAL_JSON, DEFERRED_JSON, NOTIFICATION_JSON } from '../oauth/described-parameters.ts';
 import { dpopNonceHeader } from '../oauth/server-endpoints.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { Document, TenantPath } from '../shapes.ts';
@@ -52,6 +53,7 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     path: '/:tenant/credential',
     summary: 'Issue a credential (OpenID4VCI 1.0 section 8)',
     description: 'Request and response may be encrypted (section 10).',
+    described: { json: CREDENTIAL_JSON },
     example: { credential_configuration_id: 'pid', proofs: { jwt: ['<proof>'] } },
     bodyLimit: 512 * 1024,
     responses: { 200: CredentialsView, 202: DeferralView },
@@ -64,6 +66,7 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     ...authorized,
     path: '/:tenant/notification',
     summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
+    described: { json: NOTIFICATION_JSON },
     example: { notification_id: '<notification>', event: 'credential_accepted' },
     bodyLimit: 16 * 1024,
     responses: { 204: 'Noted' },
@@ -106,6 +109,7 @@ function deferredRoutes({ retrieveDeferred }: PortsOf<typeof USE_CASES>): Route[
       path: '/:tenant/deferred_credential',
       summary: 'Fetch a deferred credential (OpenID4VCI 1.0 section 9)',
       description: 'Request and response may be encrypted (section 10).',
+      described: { json: DEFERRED_JSON },
       example: { transaction_id: '<transaction>' },
       responses: { 200: CredentialsView, 202: DeferralView },
       handle({ params, request }) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
 
 /**
  * What the API document says of parameters that wallets and browsers send. The use cases read them themselves, so that what
@@ -25,26 +26,53 @@ export const RETURN_QUERY = z.object({
   error: text.max(512).optional().describe('set when the user gave up'),
 });
 
+/** RFC 7523 section 2.2, of wallets that `walletClients` registers. */
+const assertion = {
+  client_assertion_type: text
+    .optional()
+    .describe('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`, with `client_assertion`'),
+  client_assertion: text.optional().describe('A JWT by a registered key of the client'),
+};
 const request = {
+  ...assertion,
   response_type: z.literal('code'),
   client_id: text.min(1),
-  redirect_uri: text.min(1),
+  redirect_uri: text.min(1).max(2048),
   code_challenge: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
   code_challenge_method: z.literal('S256'),
-  scope: text.optional().describe('Names credentials, as `authorization_details` do'),
+  scope: text.max(4096).optional().describe('Names credentials, as `authorization_details` do'),
   state: text.max(1024).optional(),
-  issuer_state: text.optional().describe('Of the offer'),
+  issuer_state: text.max(4096).optional().describe('Of the offer'),
   resource: text.optional(),
   dpop_jkt: text.optional(),
 };
 const details = { authorization_details: text.optional().describe('A JSON array (RFC 9396 section 2)') };
+const index = z.int().min(0).max(1_000_000);
 const wantedDetails = {
-  authorization_details: z.union([text, z.array(z.record(z.string(), z.json()))]).optional(),
+  authorization_details: z
+    .union([
+      text,
+      z.array(
+        z
+          .object({
+            type: z.literal('openid_credential'),
+            credential_configuration_id: text.optional(),
+            claims: z
+              .array(z.object({ path: z.array(z.union([text, index, z.null()])).min(1) }).catchall(text))
+              .min(1)
+              .optional(),
+            locations: z.array(text).optional(),
+          })
+          .catchall(text),
+      ),
+    ])
+    .optional(),
 };
 export const PUSHED_FORM = z.object({ ...request, ...details }).catchall(text);
 export const PUSHED_JSON = z.object({ ...request, ...wantedDetails }).catchall(text);
 
 const redemption = {
+  ...assertion,
   grant_type: text.describe(
     '`authorization_code`, `refresh_token` or, at the built-in server, that of pre-authorized codes',
   ),
@@ -59,6 +87,41 @@ const redemption = {
 };
 export const TOKEN_FORM = z.object({ ...redemption, ...details }).catchall(text);
 export const TOKEN_JSON = z.object({ ...redemption, ...wantedDetails }).catchall(text);
+
+const encryption = {
+  credential_response_encryption: z
+    .record(z.string(), z.json())
+    .optional()
+    .describe('`jwk`, `enc` and, where the answer is to be compressed, `zip`'),
+};
+/** OpenID4VCI 1.0 section 8.2 */
+export const CREDENTIAL_JSON = z
+  .object({
+    credential_configuration_id: text.optional().describe('Of an offer or of `scope`'),
+    credential_identifier: text
+      .optional()
+      .describe(
+        'Of `authorization_details` in the token response, in place of `credential_configuration_id`',
+      ),
+    proofs: z
+      .record(z.string(), z.array(text))
+      .optional()
+      .describe('`jwt` or `attestation`, and an array of proofs; one credential comes for each key'),
+    ...encryption,
+  })
+  .catchall(z.json());
+/** OpenID4VCI 1.0 section 9.1 */
+export const DEFERRED_JSON = z
+  .object({ transaction_id: text.optional().describe('Needed'), ...encryption })
+  .catchall(z.json());
+/** OpenID4VCI 1.0 section 11.1 */
+export const NOTIFICATION_JSON = z
+  .object({
+    notification_id: text.optional().describe('Needed; of the credential response'),
+    event: z.enum(NOTIFICATION_EVENTS).optional().describe('Needed'),
+    event_description: text.optional(),
+  })
+  .catchall(z.json());
 
 const decision = z.enum(['approve', 'deny']);
 export const DECISION_FORM = z

@@ -65,7 +65,10 @@ export const interactiveRoutes = family(
         '- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n' +
         '- `urn:openid:dcp:iae:openid4vp_presentation`, `urn:openid:dcp:iae:redirect_to_web`\n' +
         '- `openid4vp_presentation`, `redirect_to_web`\n\n' +
-        'Other names are passed over.',
+        'Other names are passed over. What is presented is bound to this endpoint: `aud` of an SD-JWT VC is `ia:` and its ' +
+        'address in the newest form, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. ' +
+        'Each answer has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect. ' +
+        'Configurations without `iaeActions` ask for nothing, so that the code comes at once.',
       surface: 'oauth',
       body: z.record(z.string(), z.string()),
       example: {

@@ -59,7 +59,9 @@ export const registrarRoutes = families(
     summary: 'Create or replace the login at the registrar',
     description:
       'The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
-      'the registrar.',
+      'the registrar. Below `registrarUrl` the service calls `GET /relying-parties`, `POST /access-certificates` (`rpId`, `dns`, ' +
+      '`publicKey`; answered by `id` and `crt`), `POST /registration-certificates` and `GET /registration-certificates/{id}` (answered by ' +
+      '`id` and `jwt`, an `rc-wrp+jwt` of ETSI TS 119 475).',
     body: RegistrarConfigurationBody,
     bodyLimit: BODY_LIMIT,
     example: {
@@ -109,7 +111,6 @@ export const registrarRoutes = families(
       example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
       responses: {
         201: AccessCertificateView,
-        404: 'There is no such key chain',
         409: 'No registrar is configured, or something trusts the CA of the key chain',
         503: 'The registrar does not answer, or with a certificate that cannot be used',
       },

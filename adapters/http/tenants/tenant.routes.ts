@@ -29,6 +29,7 @@ const tenant = resourceRoutes({
   get: GetTenant,
   toView: toTenantView,
   stored: (found) => found.tenant,
+  findings: ({ findings = [] }) => findings,
   key: (found) => found.tenant.id,
 });
 

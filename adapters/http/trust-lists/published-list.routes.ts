@@ -16,7 +16,7 @@ export const publishedListRoutes = family({ serveTrustList: ServeTrustList }, ({
     access: 'public',
     params: TenantPath.extend({ id: z.string().max(128) }),
     responses: {
-      200: `The list as a compact JWS, ${MEDIA_TYPE}`,
+      200: { description: 'The list as a compact JWS', contentType: MEDIA_TYPE },
       304: 'Not modified',
       503: 'The list has ended and was not signed anew yet',
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
 
 const Values = z.record(z.string(), z.unknown());
 
@@ -26,6 +27,12 @@ export const Presented = z
       .union([Issuer, z.array(Issuer)])
       .optional()
       .describe('Who signed it; an array beside an array of `values`'),
-    error: z.string().optional().describe('Why nothing was taken, in place of `values`'),
+    error: z
+      .enum([...REFUSAL_REASONS, 'missing', 'response_refused'])
+      .optional()
+      .describe(
+        'Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: ' +
+          'it was good, and something else of the response was not',
+      ),
   })
   .meta({ id: 'PresentedCredential', description: 'What came of one credential query' });

@@ -22,7 +22,7 @@ const served = {
   path: '/:tenant/request/:requestId',
   params,
   responses: {
-    200: `The signed request, ${MEDIA_TYPE}`,
+    200: { description: 'The signed request', contentType: MEDIA_TYPE },
     404: 'No such request',
     410: 'Expired, or answered already',
   },

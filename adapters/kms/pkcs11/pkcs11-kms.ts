@@ -13,11 +13,11 @@ import {
 import { KmsProvider } from '../kms-provider.ts';
 import { readPrivateKey } from '../private-key.ts';
 import { publicJwkOf } from './algorithms.ts';
-import { TokenFault } from './fault.ts';
+import { faultOf, TokenFault } from './fault.ts';
 import { Pkcs11Library } from './library.ts';
 import { SessionPool } from './session-pool.ts';
 import type { SessionThread } from './session-thread.ts';
-import type { KeyName } from './token-keys.ts';
+import { type KeyName, whatBecame } from './token-keys.ts';
 
 /** A provider of type `pkcs11` as the configuration describes it. */
 type Pkcs11Settings = {
@@ -177,12 +177,11 @@ export class Pkcs11Kms extends KmsProvider {
         try {
           const made = await create(thread, key);
           if (made === undefined || !(await isHalfOf(made, thread, key)))
-            throw new Error('the token made a key whose public half does not belong to it; it was removed');
+            throw new TokenFault('other', 'the token made a key whose public half does not belong to it');
           signal.throwIfAborted();
           return made;
         } catch (error) {
-          await thread.call('remove', key).catch(() => {});
-          throw error;
+          throw await withRemoval(error, key, thread);
         }
       });
       return { handle, publicJwk };
@@ -201,6 +200,17 @@ export class Pkcs11Kms extends KmsProvider {
 
   #refused(what: string): Failure {
     return new Failure('invalid_input', `The token of the KMS provider "${this.#name}" ${what}.`);
+  }
+}
+
+/** @returns the fault, which says so when the key could not be removed. */
+async function withRemoval(error: unknown, key: KeyName, thread: SessionThread): Promise<unknown> {
+  try {
+    await thread.call('remove', key);
+    return error;
+  } catch {
+    const { kind, message, code } = faultOf(error);
+    return new TokenFault(kind, `${message}; ${whatBecame(key, false)}`, code);
   }
 }
 

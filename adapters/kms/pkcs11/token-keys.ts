@@ -32,7 +32,7 @@ export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName):
       privateHalf,
     ),
   );
-  return orDestroyed(cryptoki, session, [pair.publicKey, pair.privateKey], () => {
+  return orDestroyed(cryptoki, session, key, [pair.publicKey, pair.privateKey], () => {
     assertKept(cryptoki, session, pair.privateKey);
     const [point] = cryptoki.C_GetAttributeValue(session, pair.publicKey, [{ type: CKA.ecPoint }]);
     return point?.value ?? Buffer.alloc(0);
@@ -54,7 +54,7 @@ export function createPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyNa
       ...privateHalf,
     ]),
   );
-  orDestroyed(cryptoki, session, [made], () => assertKept(cryptoki, session, made));
+  orDestroyed(cryptoki, session, key, [made], () => assertKept(cryptoki, session, made));
 }
 
 /** @throws TokenFault `key` unless there is exactly one, and it is for the algorithm. */
@@ -118,7 +118,7 @@ function assertKept(cryptoki: Cryptoki, session: Handle, key: Handle): void {
     { type: CKA.extractable },
   ]);
   if (sensitive?.value[0] === 1 && extractable?.value[0] === 0) return;
-  throw new TokenFault('other', 'the token made a key that could leave it; the key was destroyed');
+  throw new TokenFault('other', 'the token made a key that could leave it');
 }
 
 /** The first that the token takes, from the narrowest to the plainest. */
@@ -142,19 +142,35 @@ function firstTaken<T>(
   throw last ?? new TokenFault('other', 'no curve');
 }
 
-function orDestroyed<T>(cryptoki: Cryptoki, session: Handle, made: readonly Handle[], work: () => T): T {
+/** @throws the fault of `work`, which says what became of the objects. */
+function orDestroyed<T>(
+  cryptoki: Cryptoki,
+  session: Handle,
+  key: KeyName,
+  made: readonly Handle[],
+  work: () => T,
+): T {
   try {
     return work();
   } catch (error) {
-    for (const object of made) {
+    const kept = made.filter((object) => {
       try {
         destroy(cryptoki, session, object);
+        return false;
       } catch {
-        // The first fault counts.
+        return true;
       }
-    }
-    throw error;
+    });
+    const { kind, message, code } = faultOf(error);
+    throw new TokenFault(kind, `${message}; ${whatBecame(key, kept.length === 0)}`, code);
   }
+}
+
+/** For operators: a key that nobody uses may stand on the token until they remove it. */
+export function whatBecame({ label }: KeyName, isGone: boolean): string {
+  return isGone
+    ? 'the key was destroyed'
+    : `the key ${label} could not be destroyed: remove it from the token`;
 }
 
 function destroy(cryptoki: Cryptoki, session: Handle, object: Handle): void {

@@ -188,6 +188,7 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenan
       const [row] = await sql.query(PRESENT, []);
       return new Date(Number(row?.['now']));
     },
+    isCatchingUp: async () => false,
     async expireSessions(now, limit) {
       return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
     },
@@ -204,6 +205,7 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher): Maintenance {
     ...jobs(sqliteJobs(sql), cipher, FORGET_PICK_UPS.sqlite),
     ...sqliteCleaningUp(sql, cipher),
     ...sqliteEventLog(sql),
+    isCatchingUp: async () => sql.isCatchingUp(),
     time: () =>
       sql.transaction((run) => {
         const now = run.time();

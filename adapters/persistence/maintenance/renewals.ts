@@ -93,7 +93,6 @@ export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
     await sql.change(statements.dropAllGrants, JSON.stringify(all));
     if (kept.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
     const these = JSON.stringify(kept);
-    await sql.change(statements.reduce, these, at);
     await sql.change(statements.dropGrants, these, at);
     const reduced = (await sql.all(statements.documents, these)).flatMap((row) => {
       const document = withoutRequestOf(cipher, row);
@@ -103,6 +102,8 @@ export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
     for (const statement of statements.drop) await sql.change(statement, these);
     const [counted] = await sql.all(statements.countUnsent, these);
     await sql.change(statements.dropEvents, these);
+    // Last, since nobody comes back for a session that is reduced: what stopped before is done with the next clean-up.
+    await sql.change(statements.reduce, these, at);
     const removed = kept.filter(({ mode }) => mode === 'full').length;
     return { removed, anonymized: kept.length - removed, unsent: Number(counted?.['unsent']) };
   };

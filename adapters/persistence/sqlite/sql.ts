@@ -29,6 +29,8 @@ export type SqliteSql = {
   single<T>(work: (run: SqliteRun) => T): Promise<T>;
   /** Runs `work`, which may give up the thread, while nothing else runs. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
+  /** See `SteadyTime`. */
+  isCatchingUp(): boolean;
 };
 
 /** Truth values are 1 and 0 here, and an array is JSON, which `json_each` reads. */
@@ -79,7 +81,7 @@ export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
       const { prepared, values } = bind(statement, parameters);
       return prepared.run(...values).changes;
     },
-    time: () => time(),
+    time: () => time.now(),
   };
   const transaction: SqliteSql['transaction'] = (work) =>
     gate.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate()));
@@ -88,15 +90,15 @@ export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
     transaction,
     single: (work) => gate.pass(() => reachingAtOnce(() => work(run))),
     exclusively: (work) => gate.exclusively(work),
+    isCatchingUp: () => time.isCatchingUp,
   };
 }
 
-function timeOf({ memory }: Database, run: SqliteRun): () => number {
+function timeOf({ memory }: Database, run: SqliteRun): Pick<SteadyTime, 'now' | 'isCatchingUp'> {
   // Tests and dry runs, whose clock is what they say.
-  if (memory) return () => Date.now();
+  if (memory) return { now: () => Date.now(), isCatchingUp: false };
   const [stored] = run.all(READ_TIME);
-  const steady = new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
-  return () => steady.now();
+  return new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
 }
 
 const PLACE = /\$(\d+)/g;

@@ -31,6 +31,7 @@ export class SteadyTime {
   readonly #clocks: MachineClocks;
   #offset: number;
   #doubt: Doubt | undefined;
+  #isSettled = false;
   #latest = Number.NEGATIVE_INFINITY;
 
   /** @param stored the last reading of the process before. */
@@ -39,17 +40,24 @@ export class SteadyTime {
     this.#offset = (stored ?? clocks.wall()) - clocks.elapsed();
   }
 
+  /** Whether what passed before the process started is not believed yet, as after every rest. */
+  get isCatchingUp(): boolean {
+    return !this.#isSettled && this.#doubt !== undefined && this.#doubt.offset > this.#offset;
+  }
+
   now(): number {
     const elapsed = this.#clocks.elapsed();
     const offset = this.#clocks.wall() - elapsed;
     if (isNear(offset, this.#offset)) {
       this.#offset = offset;
       this.#doubt = undefined;
+      this.#isSettled = true;
     } else if (this.#doubt === undefined || !isNear(offset, this.#doubt.offset)) {
       this.#doubt = { offset, since: elapsed };
     } else if (elapsed - this.#doubt.since >= CONFIRMED_MS) {
       this.#offset = offset;
       this.#doubt = undefined;
+      this.#isSettled = true;
       this.#latest = Number.NEGATIVE_INFINITY;
     }
     this.#latest = Math.max(this.#latest, Math.floor(elapsed + this.#offset));

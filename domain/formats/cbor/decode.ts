@@ -5,7 +5,7 @@ import { type Cbor, type CborKey, EncodedCbor, SimpleValue, TAG, Tagged } from '
 const MAX_BYTES = 1024 * 1024;
 const MAX_DEPTH = 32;
 /** A byte can announce an empty map, which takes hundreds of bytes of memory. */
-const MAX_ITEMS = 20_000;
+const MAX_ITEMS = 10_000;
 const INDEFINITE = 31;
 const BREAK = 0xff;
 const BYTES = 2;
@@ -16,7 +16,7 @@ const TEXT = 3;
  * slices of the input, not copies.
  * @param limits `bytes`: largest input, 1 MiB unless told.
  * @throws Refusal `malformed` for anything else: trailing bytes, reserved heads, text that is no UTF-8, a key
- *   twice in one map or of another type than integer and text, nesting deeper than 32, more than 20,000 items.
+ *   twice in one map or of another type than integer and text, nesting deeper than 32, more than 10,000 items.
  */
 export function decodeCbor(bytes: Uint8Array, limits: { readonly bytes?: number } = {}): Cbor {
   if (bytes.length > (limits.bytes ?? MAX_BYTES)) throw malformed('too long');

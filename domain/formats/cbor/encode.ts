@@ -106,7 +106,7 @@ function compareKeys(a: CborKey, b: CborKey): number {
   if (typeof a === 'string') return typeof b === 'string' ? compareTexts(a, b) : 1;
   if (typeof b === 'string') return -1;
   // Non-negative integers come first, upwards; then negative ones, downwards.
-  if (a < 0) return b < 0 && a > b ? -1 : 1;
+  if (a < 0) return a > b ? -1 : 1;
   return b < 0 || a < b ? -1 : 1;
 }
 

@@ -34,11 +34,11 @@ export function toJson(value: Cbor, encoding: Encoding = 'base64url'): Json {
     case 'bigint':
       return value.toString();
     default:
-      return value === null || value === undefined ? null : objectToJson(value, encoding);
+      return objectToJson(value, encoding);
   }
 }
 
-function objectToJson(value: NonNullable<Cbor>, encoding: Encoding): Json {
+function objectToJson(value: Cbor, encoding: Encoding): Json {
   if (isBytes(value)) return encoded(value, encoding);
   if (value instanceof EncodedCbor) return encoded(value.content, encoding);
   if (value instanceof Tagged) return taggedToJson(value, encoding);
@@ -46,7 +46,7 @@ function objectToJson(value: NonNullable<Cbor>, encoding: Encoding): Json {
   if (value instanceof SimpleValue || !isMap(value)) return null;
   const object: Record<string, Json> = {};
   for (const [key, member] of value) {
-    const name = checkName(typeof key === 'string' ? key : key.toString());
+    const name = checkName(key.toString());
     if (Object.hasOwn(object, name)) throw malformed('two keys of a map are one as text');
     object[name] = toJson(member, encoding);
   }

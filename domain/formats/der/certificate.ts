@@ -75,8 +75,8 @@ export function readCertificate(der: Buffer): Certificate | undefined {
 }
 
 function readFields(der: Buffer): Certificate | undefined {
-  const [toBeSigned, algorithm, signature] = readSequence(der);
-  if (toBeSigned === undefined || algorithm === undefined || signature === undefined) return undefined;
+  const [toBeSigned, algorithm] = readSequence(der);
+  if (toBeSigned === undefined || algorithm === undefined) return undefined;
   const fields = fieldsOf(toBeSigned);
   const [inner, issuer, validity, subject, publicKey] = fields;
   if (inner === undefined || issuer === undefined || subject === undefined) return undefined;

@@ -68,7 +68,6 @@ function walk(bytes: Buffer, visit?: (start: number, end: number, serial: number
     const end = serial + lengthAt(bytes, at);
     const time = checkSerial(bytes, serial, end);
     const extensions = contentAt(bytes, time, end) + lengthAt(bytes, time);
-    if (extensions > end) throw new DerError('length');
     if (extensions < end) checkExtensions(bytes.subarray(extensions, end));
     visit?.(at, end, serial);
     at = end;
@@ -118,7 +117,7 @@ function reasonOf(extensions: Buffer | undefined): string {
 /** Where the content of the element begins; it ends before `limit`. */
 function contentAt(bytes: Buffer, at: number, limit: number): number {
   const start = at + 2 + octetsAt(bytes, at);
-  if (start > limit || start + lengthAt(bytes, at) > limit) throw new DerError('length');
+  if (start + lengthAt(bytes, at) > limit) throw new DerError('length');
   return start;
 }
 

@@ -19,10 +19,12 @@ export type CompactLimits = {
   readonly headerBytes?: number;
   /** Deepest nesting of header and payload. */
   readonly depth?: number;
-  /** Most members and entries of header and of payload; any number unless told. */
+  /** Most members and entries of the payload; any number unless told. */
   readonly members?: number;
 };
 
+/** Of a header: certificates, a key and some texts. It is read before anybody knows whose it is. */
+const MAX_HEADER_MEMBERS = 256;
 const DEFAULTS = { length: 1024 * 1024, headerBytes: 32 * 1024, depth: 32 } as const;
 
 /**
@@ -38,7 +40,7 @@ export function parseCompactJws(text: string, limits: CompactLimits = {}): Compa
   // 4 characters of base64url carry 3 bytes; look before decoding.
   if (first > Math.ceil(headerBytes / 3) * 4) return undefined;
 
-  const header = decodeObject(text.slice(0, first), depth, members);
+  const header = decodeObject(text.slice(0, first), depth, MAX_HEADER_MEMBERS);
   const payload = decodeObject(text.slice(first + 1, second), depth, members);
   const signature = decodeBase64url(text.slice(second + 1));
   if (header === undefined || payload === undefined || signature === undefined) return undefined;

@@ -16,7 +16,7 @@ const DATA_URL = /^data:[^,]{0,200};base64,/;
  * Members whose type follows from their name, in any namespace and at any depth: ISO/IEC 18013-5 section 7.2.1
  * and the rule book of the European PID. `driving_privileges` is an array of maps that holds such dates.
  */
-const BY_NAME: ReadonlyMap<string, Convert> = new Map([
+const BY_NAME: ReadonlyMap<string, (text: string, path: string) => Cbor> = new Map([
   ['birth_date', readDate],
   ['issue_date', readDate],
   ['issuance_date', readDate],
@@ -53,13 +53,10 @@ function readMember(name: string, json: Json, path: string, depth: number): Cbor
 }
 
 function read(json: Json, path: string, depth: number): Cbor {
-  if (typeof json === 'string') return readText(json);
+  if (typeof json === 'string') return readText(json, path);
   if (typeof json !== 'object' || json === null) return json;
   if (depth > MAX_DEPTH) throw invalidInput(path, `Claims nest at most ${MAX_DEPTH} levels.`);
-  if (Array.isArray(json)) {
-    return (json as readonly Json[]).map((member, index) => read(member, `${path}.${index}`, depth + 1));
-  }
-  if (!isJsonObject(json)) return null;
+  if (!isJsonObject(json)) return json.map((member, index) => read(member, `${path}.${index}`, depth + 1));
   if (Object.hasOwn(json, '$type')) return readTyped(json, path);
   return new Map(
     Object.entries(json).map(([name, member]) => [
@@ -82,15 +79,14 @@ function readTyped(json: JsonObject, path: string): Cbor {
 }
 
 /** ISO/IEC 18013-5 section 7.2.1: text is UTF-8; one spelling per character keeps values comparable. */
-function readText(value: Json): Cbor {
-  return typeof value === 'string' ? value.normalize('NFC') : value;
+function readText(value: Json, path: string): Cbor {
+  if (typeof value !== 'string') throw invalidInput(path, 'A text is written as a string.');
+  return value.normalize('NFC');
 }
 
 /** Elements that may be a day or an instant. */
-function readDate(value: Json, path: string): Cbor {
-  return typeof value === 'string' && DATE_TIME.test(value)
-    ? readDateTime(value, path)
-    : readFullDate(value, path);
+function readDate(value: string, path: string): Cbor {
+  return DATE_TIME.test(value) ? readDateTime(value, path) : readFullDate(value, path);
 }
 
 function readFullDate(value: Json, path: string): Cbor {

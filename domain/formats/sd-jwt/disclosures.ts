@@ -30,7 +30,7 @@ export type ProcessedClaims = {
 };
 
 /** RFC 9901 section 9.4: no weak and no shortened functions. Names are case-sensitive (section 4.1.1). */
-const HASH_NAMES: ReadonlyMap<string, string> = new Map([
+const HASH_NAMES: ReadonlyMap<unknown, string> = new Map([
   ['sha-256', 'sha256'],
   ['sha-384', 'sha384'],
   ['sha-512', 'sha512'],
@@ -38,7 +38,7 @@ const HASH_NAMES: ReadonlyMap<string, string> = new Map([
 
 /** The name node:crypto has for a hash of the IANA registry that RFC 9901 section 4.1.1 refers to. */
 export function hashNameOf(ianaName: Json | undefined): string | undefined {
-  return typeof ianaName === 'string' ? HASH_NAMES.get(ianaName) : undefined;
+  return HASH_NAMES.get(ianaName);
 }
 
 type Disclosure = { readonly name?: string; readonly value: Json };

@@ -64,7 +64,6 @@ export function checkForbiddenDisclosures(payload: JsonObject, processed: Proces
 
 function holdsDigests(value: Json): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  if (Array.isArray(value)) return (value as readonly Json[]).some(holdsDigests);
   return Object.entries(value).some(
     ([name, member]) => name === '_sd' || name === '...' || holdsDigests(member),
   );

@@ -69,7 +69,7 @@ function pick(
     const members = value.flatMap((member, position): Json[] => {
       if (isUndisclosed(member)) return [];
       const through = paths.filter((path) => path[depth] === null || path[depth] === position);
-      const picked = through.length === 0 ? undefined : pick(through, depth + 1, member, isUndisclosed);
+      const picked = pick(through, depth + 1, member, isUndisclosed);
       return picked === undefined ? [] : [picked];
     });
     return members.length === 0 ? undefined : members;

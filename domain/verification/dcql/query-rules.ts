@@ -34,14 +34,14 @@ function checkMeta(credential: CredentialQuery, issues: Issues): void {
 }
 
 function checkClaims(credential: CredentialQuery, issues: Issues): void {
-  const ids = new Set<string>();
+  const ids = new Set<string | undefined>();
   const paths = new Set<string>();
   credential.claims?.forEach((claim, i) => {
     // OpenID4VP 1.0 section 6.3: an id appears once within one credential query.
     if (claim.id !== undefined && ids.has(claim.id)) {
       report(issues, ['claims', i, 'id'], 'duplicate_claim_id', 'Another claim has this id.');
     }
-    if (claim.id !== undefined) ids.add(claim.id);
+    ids.add(claim.id);
     // OpenID4VP 1.0 section 6.3: the same claim is not pointed at twice.
     const path = JSON.stringify(claim.path);
     if (paths.has(path)) {
@@ -60,7 +60,7 @@ function isElementPath(path: readonly unknown[]): boolean {
   return path.length === 2 && path.every((component) => typeof component === 'string');
 }
 
-function checkClaimSets(credential: CredentialQuery, ids: ReadonlySet<string>, issues: Issues): void {
+function checkClaimSets(credential: CredentialQuery, ids: ReadonlySet<unknown>, issues: Issues): void {
   if (credential.claim_sets === undefined) return;
   // OpenID4VP 1.0 section 6.1: claim_sets choose among claims.
   if (credential.claims === undefined) {

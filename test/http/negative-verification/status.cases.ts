@@ -93,7 +93,7 @@ export const statusCases: readonly PresentationCase[] = [
     'three bits': list({ bits: 3, lst: 'eNrbuRgAAhcBXQ' }),
     'a list that is not zlib': list({ bits: 1, lst: 'AAAA' }),
     'a list that was cut': list({ bits: 1, lst: 'eNrbuRgAAhc' }),
-    'no list': list({ bits: 1 }),
+    'a list that is not there': list({ bits: 1 }),
   }),
   ...[-1, 0.5, '0', null].flatMap((idx) =>
     withStatus(144, 'status_invalid', `the index ${JSON.stringify(idx)}`, (world) => at(publish(world), idx)),

@@ -72,6 +72,12 @@ export const resourceCases: readonly Case[] = [
     }),
     expected: BAD_PROOF,
   },
+  {
+    row: 77,
+    what: 'a proof without its key',
+    run: bent({ header: { jwk: undefined } }),
+    expected: BAD_PROOF,
+  },
   { row: 77, what: 'a proof by HS256', run: bent({ header: { alg: 'HS256' } }), expected: BAD_PROOF },
   {
     row: 77,

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readExternalIdentity } from '../../../domain/clients/external-identity.ts';
 import { IMPORTER } from '../../../domain/clients/service-names.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
 
 const RULES = { subjectClaim: 'tenant_id', rolesClaim: undefined };
 const read = (client_id: string) => readExternalIdentity({ tenant_id: 'acme', client_id }, RULES)?.clientId;
@@ -31,5 +32,42 @@ describe('The client that a token of an external provider names', () => {
     for (const name of [IMPORTER, 'Folder Import', 'folder  import', ' folder import', 'folder import ']) {
       expect(read(name), name).to.equal(undefined);
     }
+  });
+});
+
+describe('Who a token of an external provider is for', () => {
+  const of = (claims: JsonObject, rolesClaim?: string) =>
+    readExternalIdentity({ tenant_id: 'acme', client_id: 'shop', ...claims }, { ...RULES, rolesClaim });
+
+  it('is told by its claims, or by nobody', () => {
+    expect(of({})).to.deep.equal({ subject: 'acme', clientId: 'shop', roles: [] });
+    const azp = readExternalIdentity({ tenant_id: 'acme', azp: 'shop' }, RULES);
+    expect(azp?.clientId, 'as OpenID Connect has it').to.equal('shop');
+    for (const claims of [
+      { tenant_id: 7 },
+      { tenant_id: '' },
+      { tenant_id: 'x'.repeat(257) },
+      { client_id: 7 },
+    ]) {
+      expect(of(claims)).to.equal(undefined);
+    }
+    expect(readExternalIdentity({ client_id: 'shop' }, RULES)).to.equal(undefined);
+    expect(readExternalIdentity({ tenant_id: 'acme' }, RULES)).to.equal(undefined);
+  });
+
+  it('has the roles that are known, of the place that is meant', () => {
+    const [offer, manage] = ['issuance:offer', 'issuance:manage'];
+    const roles = [offer, 'uma_protection', offer, 7, manage];
+    expect(of({ roles })?.roles).to.deep.equal([offer, manage]);
+    expect(of({ realm_access: { roles } })?.roles).to.deep.equal([offer, manage]);
+    expect(of({ roles: [manage], realm_access: { roles: [offer] } })?.roles).to.deep.equal([manage]);
+    expect(of({ roles: [manage], a: { b: [offer] } }, 'a.b')?.roles).to.deep.equal([offer]);
+    expect(of({ roles: [manage] }, 'a.b')?.roles, 'and of no other place').to.deep.equal([]);
+  });
+
+  it('has no role of what is no list, or endless', () => {
+    const many = (count: number) => [...Array(count - 1).fill('x'), 'issuance:offer'];
+    expect(of({ roles: many(200) })?.roles).to.deep.equal(['issuance:offer']);
+    for (const roles of [many(201), 'issuance:offer', null]) expect(of({ roles })?.roles).to.deep.equal([]);
   });
 });

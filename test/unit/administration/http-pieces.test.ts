@@ -183,7 +183,7 @@ describe('The description of the interface', () => {
     expect(turn?.['responses']).to.have.all.keys(...'201 400 401 403 404 409 413 415 500 503'.split(' '));
     const token = paths['/{tenant}/token']?.post;
     expect(token).to.deep.include({ security: [] });
-    expect(token?.['responses']).to.have.all.keys(...'200 400 404 413 415 500 503'.split(' '));
+    expect(token?.['responses']).to.have.all.keys(...'200 400 404 413 500 503'.split(' '));
     const form = 'requestBody.content.application/x-www-form-urlencoded';
     expect(token).to.have.nested.property(form);
     expect(JSON.stringify(token?.['responses'])).to.include('ProtocolError');

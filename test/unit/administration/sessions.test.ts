@@ -113,6 +113,36 @@ describe('Sessions for administrators', () => {
     );
   });
 
+  it('that the caller must not know of are not told by the links between pages', async () => {
+    const restricted = world.caller(['presentation:request'], { allowedPresentationConfigs: ['age'] });
+    for (const sort of ['asc', 'desc'] as const) {
+      const query = SessionListQuery.parse({ limit: 1, sort });
+      const { sessions, next } = await new ListSessions(world).execute(restricted, query);
+      expect(next?.endsWith(`.${sessions[0]?.id}`), next).to.equal(true);
+    }
+    // So many that one page ends among them.
+    const steps = stepsOf(world.store, ACME);
+    for (let number = 12; number < 2_600; number++)
+      await steps.openSession(aSession(world.clock, number, { kind: 'issuance' }));
+    const issuer = world.caller(['issuance:offer'], { allowedIssuanceConfigs: ['none'] });
+    for (const sort of ['asc', 'desc'] as const) {
+      let cursor: string | undefined;
+      let pagesRead = 0;
+      do {
+        const query = SessionListQuery.parse({ limit: 5, sort, ...(cursor !== undefined && { cursor }) });
+        const { sessions, next } = await new ListSessions(world).execute(issuer, query);
+        expect(sessions).to.deep.equal([]);
+        if (next !== undefined) expect(next).to.match(/^\d+\.$/);
+        cursor = next;
+      } while (cursor !== undefined && ++pagesRead < 20);
+      expect(pagesRead).to.be.within(1, 3);
+      const own = await pages(restricted, { limit: 500, sort });
+      const all = (await pages(both(), { limit: 500, sort })).flat();
+      const expected = all.filter((known) => own.flat().includes(known));
+      expect(own.flat()).to.deep.equal(expected);
+    }
+  }).timeout(20_000);
+
   it('are not listed as open once their time is over', async () => {
     expect((await pages(both(), { status: 'active' })).flat()).to.have.length(12);
     world.clock.forward(600_005);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
-import { toJson } from '../../../domain/formats/cbor/to-json.ts';
+import { checkName, toJson } from '../../../domain/formats/cbor/to-json.ts';
 import {
   type Cbor,
   type CborKey,
@@ -81,6 +81,25 @@ describe('CBOR', () => {
     expect(read).to.deep.equal(['', 'b', 'zz', 'é', '\uff5e', 'aaaa', '\u{1f600}']);
   });
 
+  it('orders texts of one length by their bytes, too', () => {
+    for (const [first, second] of [
+      ['a', 'b'],
+      ['\uff5eA', '\u{1f600}'],
+      ['zz', 'é'],
+    ] as const) {
+      for (const names of [
+        [first, second],
+        [second, first],
+      ]) {
+        const written = encodeCbor(Object.fromEntries(names.map((name) => [name, 0])));
+        expect([...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()]).to.deep.equal([
+          first,
+          second,
+        ]);
+      }
+    }
+  });
+
   it('writes every number that is none alike, whatever bits it came with', () => {
     for (const bits of [
       'f97e00',
@@ -138,6 +157,100 @@ describe('CBOR', () => {
     expect(process.memoryUsage().rss - before).to.be.lessThan(200 * mebibyte);
   });
 
+  for (const [what, bytes] of [
+    ['nothing', ''],
+    ['an argument of no length', '1c0000000000000000'],
+    ['a tag of no length', 'dd000000000000000000'],
+    ['a simple value of no length', 'fc40'],
+    ['a simple value in the longer form', 'f81f'],
+    ['a break where nothing is open', 'ff40'],
+    ['half a number', '1900'],
+    ['bytes behind it', '0000'],
+    ['a text that is no UTF-8', '61ff'],
+    ['a text of chunks that are none', '7f61c361bcff'],
+    ['chunks of another type', '5f6161ff'],
+    ['chunks within chunks', '5f5f4100ffff'],
+    ['a key that is a list', 'a18000'],
+    ['a key that is bytes', 'a1410000'],
+    ['a key twice', 'a201000100'],
+    ['an open map with a key twice', 'bf01000100ff'],
+    ['an open map that ends behind a key', 'bf01ff'],
+    ['a tag for items around none', 'd81801'],
+    ['chunks without end', `5f${'40'.repeat(30_000)}ff`],
+    ['more items than anybody sends', `9f${'00'.repeat(30_000)}ff`],
+    ['lists that nest too deep', `${'81'.repeat(33)}00`],
+    ['tags that nest too deep', `${'c1'.repeat(33)}00`],
+  ] as const) {
+    it(`refuses ${what}`, () => {
+      expect(reasonOf(() => decodeCbor(Buffer.from(bytes, 'hex')))).to.equal('malformed');
+    });
+  }
+
+  it('reads every form of one thing', () => {
+    for (const [bytes, value] of [
+      ['1800', 0],
+      ['190001', 1],
+      ['1a00000001', 1],
+      ['1b0000000000000001', 1],
+      ['3b001fffffffffffff', -(2n ** 53n)],
+      ['3b001ffffffffffffe', Number.MIN_SAFE_INTEGER],
+      ['3bffffffffffffffff', -(2n ** 64n)],
+      ['7f616162c3bcff', 'aü'],
+      ['5f41004101ff', Buffer.from([0, 1])],
+      ['f93c00', 1],
+      ['fa3f800000', 1],
+      ['f4', false],
+      ['f5', true],
+      ['e0', new SimpleValue(0)],
+      ['f820', new SimpleValue(32)],
+      [`${'81'.repeat(31)}80`, undefined],
+    ] as const) {
+      const read = decodeCbor(Buffer.from(bytes, 'hex'));
+      if (value !== undefined) expect(read, bytes).to.deep.equal(value);
+    }
+    const whole = new Uint8Array(Buffer.from('ff820102ff', 'hex'));
+    expect(decodeCbor(whole.subarray(1, 4)), 'a part of a larger buffer').to.deep.equal([1, 2]);
+  });
+
+  it('writes numbers of any size in their shortest form', () => {
+    for (const [value, bytes] of [
+      [23, '17'],
+      [24, '1818'],
+      [255, '18ff'],
+      [256, '190100'],
+      [65_536, '1a00010000'],
+      [2 ** 32, '1b0000000100000000'],
+      [2 ** 53, '1b0020000000000000'],
+      [-1, '20'],
+      [-(2 ** 53) - 2, '3b0020000000000001'],
+      [-0, 'f98000'],
+      [1.5, 'f93e00'],
+      [100_000.5, 'fa47c35040'],
+      [1.1, 'fb3ff199999999999a'],
+      [2 ** 64, 'fa5f800000'],
+      [2n ** 64n - 1n, '1bffffffffffffffff'],
+      [-(2n ** 64n), '3bffffffffffffffff'],
+      [2n ** 64n, 'c249010000000000000000'],
+      [2n ** 71n, 'c249800000000000000000'],
+      [-(2n ** 64n) - 1n, 'c349010000000000000000'],
+      [-(2n ** 71n) - 1n, 'c349800000000000000000'],
+    ] as const) {
+      expect(encodeCbor(value).toString('hex'), `${value}`).to.equal(bytes);
+    }
+  });
+
+  it('writes long texts, and texts that are not ASCII, as they are', () => {
+    for (const text of ['a'.repeat(48), 'a'.repeat(49), `${'a'.repeat(47)}ü`, `${'a'.repeat(48)}ü`, '']) {
+      expect(decodeCbor(encodeCbor(text))).to.equal(text);
+    }
+  });
+
+  it('nests as deep as anybody may', () => {
+    const deep = (levels: number): Cbor => (levels === 0 ? 1 : [deep(levels - 1)]);
+    expect(encodeCbor(deep(64))).to.have.length(65);
+    expect(() => encodeCbor(deep(65))).to.throw(RangeError);
+  });
+
   it('takes larger input where the caller says so', () => {
     const large = encodeCbor(Buffer.alloc(1024 * 1024));
     expect(reasonOf(() => decodeCbor(large))).to.equal('malformed');
@@ -184,6 +297,8 @@ describe('Showing CBOR as JSON', () => {
       [new Tagged(22, bytes), '//4+'],
       [new Tagged(23, [bytes, new Map([['in', bytes]])]), ['FFFE3E', { in: 'FFFE3E' }]],
       [new Tagged(22, new Tagged(21, bytes)), '__4-'],
+      [null, null],
+      [undefined, null],
       [Number.NaN, null],
       [Number.NEGATIVE_INFINITY, null],
       [new SimpleValue(99), null],
@@ -215,9 +330,18 @@ describe('Showing CBOR as JSON', () => {
     ['a date that is no text', new Tagged(1004, 19840126)],
     ['a time that is text', new Tagged(1, '2027')],
     ['an endless bignum', new Tagged(2, Buffer.alloc(65, 1))],
+    ['a bignum that is text', new Tagged(3, '1')],
+    ['a time as text in a date', new Tagged(0, 'a\0b')],
   ] as const) {
     it(`refuses ${what}`, () => {
       expect(reasonOf(() => toJson(value))).to.equal('malformed');
     });
   }
+
+  it('refuses a name that is no text', () => {
+    for (const name of [5, null, undefined, Buffer.from('a')]) {
+      expect(reasonOf(() => checkName(name))).to.equal('malformed');
+    }
+    expect(checkName('name')).to.equal('name');
+  });
 });

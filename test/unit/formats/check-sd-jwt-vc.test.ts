@@ -152,6 +152,7 @@ describe('Checking a presented SD-JWT VC', () => {
     'an nbf within the skew': { visible: { nbf: NOW + 60 } },
     'a fractional exp': { visible: { exp: NOW + 0.5 } },
     'a fractional iat of the key binding': { kb: { iat: NOW + 0.5 } },
+    'a key binding with times that fit': { kb: { exp: NOW + 60, nbf: NOW - 10 } },
     'a recipient that is this verifier': { visible: { aud: ['x', 'https://verifier.example'] } },
 
     'transaction data hashes that nobody asked for': { kb: { transaction_data_hashes: ['x'] } },
@@ -169,6 +170,8 @@ describe('Checking a presented SD-JWT VC', () => {
     ['unsupported_crit', 'an unencoded payload', { header: { b64: false } }],
     ['issuer_key_unresolved', 'an empty x5c', { header: { x5c: [] } }],
     ['malformed', 'an empty vct', { visible: { vct: '' } }],
+    ['malformed', 'a vct that is no text', { visible: { vct: 5 } }],
+    ['malformed', 'an issuer that is no text', { visible: { iss: 1 } }],
     ['malformed', 'a recipient that is no text', { visible: { aud: 1 } }],
     ['credential_audience', 'another recipient', { visible: { aud: 'https://other.example' } }],
     [
@@ -215,6 +218,8 @@ describe('Checking a presented SD-JWT VC', () => {
     ['kb_iat_window', 'an expired key binding', { kb: { exp: NOW - 60 } }],
     ['kb_iat_window', 'a key binding that is not valid yet', { kb: { nbf: NOW + 61 } }],
     ['kb_claim_type', 'an exp of the key binding that is text', { kb: { exp: '1' } }],
+    ['kb_claim_type', 'an nbf of the key binding that is text', { kb: { nbf: '1' } }],
+    ['kb_claim_type', 'an iat of the key binding that is text', { kb: { iat: '1' } }],
     ['kb_claim_type', 'an sd_hash that is no text', { kb: { sd_hash: 1 } }],
     ['holder_binding_missing', 'no key binding', { withoutBinding: true }],
   ];
@@ -247,6 +252,12 @@ describe('Checking a presented SD-JWT VC', () => {
   for (const [reason, what, changes] of refused) {
     it(`refuses ${what} as ${reason}`, () => expect(outcome(changes)).to.equal(reason));
   }
+
+  it('may be for any of several audiences', () => {
+    expect(outcome({}, { audience: ['x', 'x509_hash:abc'] })).to.equal('accepted');
+    expect(outcome({}, { audience: ['x', 'x509_hash:abcd'] })).to.equal('aud_mismatch');
+    expect(outcome({ kb: { aud: ['x509_hash:abc'] } })).to.equal('aud_not_string');
+  });
 
   it('refuses the algorithm that the request did not offer', () => {
     expect(outcome({}, { kbAlgorithms: ['ES384'] })).to.equal('kb_alg');

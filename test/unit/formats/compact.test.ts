@@ -5,9 +5,12 @@ import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import {
   buildSigningInput,
+  fitsKey,
   joinCompact,
   parseCompactJws,
   readAlgorithm,
+  readX5c,
+  understandsCritical,
 } from '../../../domain/formats/jose/compact.ts';
 import { readPublicJwk, SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 
@@ -19,6 +22,7 @@ function encode(text: string): string {
 
 describe('A compact JWS', () => {
   const refused: Readonly<Record<string, string>> = {
+    'one part': 'e30A',
     'two parts': 'e30.e30',
     'four parts': 'e30.e30.AA.AA',
     'an empty header': '.e30.AA',
@@ -29,11 +33,17 @@ describe('A compact JWS', () => {
     'a payload that is no JSON': `e30.${encode('{')}.AA`,
     'bytes that are not UTF-8': `e30.${Buffer.from([0x22, 0xff, 0x22]).toString('base64url')}.AA`,
     'a header above its limit': `${encode(JSON.stringify({ a: 'x'.repeat(40_000) }))}.e30.AA`,
+    'a header of very many members': `${encode(JSON.stringify({ x5c: Array(300).fill('x') }))}.e30.AA`,
     'nesting above its limit': `e30.${encode(`{"a":${'['.repeat(40)}${']'.repeat(40)}}`)}.AA`,
   };
   for (const [what, text] of Object.entries(refused)) {
     it(`is refused with ${what}`, () => expect(parseCompactJws(text)).to.equal(undefined));
   }
+
+  it('is as long as allowed', () => {
+    expect(parseCompactJws('e30.e30.AA', { length: 10 })).to.not.equal(undefined);
+    expect(parseCompactJws('e30.e30.AA', { length: 9 })).to.equal(undefined);
+  });
 
   it('never throws', () => {
     fc.assert(
@@ -58,6 +68,7 @@ describe('A JOSE header', () => {
     expect(readAlgorithm({ alg: 'ES256' }, ['ES256'])).to.deep.equal({ algorithm: 'ES256' });
     expect(readAlgorithm({ alg: 'Ed25519' }, ['EdDSA'])).to.deep.equal({ algorithm: 'EdDSA' });
     expect(readAlgorithm({ alg: 'EdDSA' }, ['Ed25519'])).to.deep.equal({ algorithm: 'EdDSA' });
+    expect(readAlgorithm({ alg: 'ES256', b64: true }, ['ES256'])).to.deep.equal({ algorithm: 'ES256' });
   });
 
   for (const alg of ['none', 'HS256', 'es256', 'ES384', 1, null, 'constructor']) {
@@ -70,6 +81,51 @@ describe('A JOSE header', () => {
     expect(readAlgorithm({ alg: 'ES256', crit: ['x'] }, ['ES256']).fault).to.equal('crit');
     expect(readAlgorithm({ alg: 'ES256', b64: false }, ['ES256']).fault).to.equal('crit');
   });
+});
+
+describe('What a JOSE header has to do with a key', () => {
+  const key = { kty: 'EC', crv: 'P-384', x: '', y: '' } as const;
+  it('is that it names the algorithm of the key', () => {
+    expect(fitsKey({ alg: 'ES384' }, key)).to.equal(true);
+    expect(fitsKey({ alg: 'Ed25519' }, { kty: 'OKP', crv: 'Ed25519', x: '' })).to.equal(true);
+    for (const header of [{ alg: 'ES256' }, { alg: 'none' }, {}, { alg: 'ES384', crit: ['x'] }]) {
+      expect(fitsKey(header, key)).to.equal(false);
+    }
+    expect(fitsKey({ alg: 'none' }, { ...key, crv: 'secp256k1' }), 'of a key without one').to.equal(false);
+  });
+
+  it('may be its certificates, in base64', () => {
+    expect(readX5c({ x5c: ['AAAA', 'AA+/AA=='] })).to.deep.equal(['AAAA', 'AA+/AA==']);
+    for (const x5c of [undefined, 'AAAA', [], [''], ['AAAA', 'AA-_'], ['AAA'], [1]]) {
+      expect(readX5c(x5c === undefined ? {} : { x5c })).to.equal(undefined);
+    }
+  });
+});
+
+describe('What a JOSE header marks as critical', () => {
+  const isUnderstood = (header: Parameters<typeof understandsCritical>[0]) =>
+    understandsCritical(header, ['sigT', 'b64']);
+  for (const header of [
+    {},
+    { sigT: 'x' },
+    { crit: ['sigT'], sigT: 'x' },
+    { crit: ['b64', 'sigT'], sigT: 'x', b64: true },
+  ]) {
+    it(`is understood: ${JSON.stringify(header)}`, () => expect(isUnderstood(header)).to.equal(true));
+  }
+  for (const header of [
+    { crit: [] },
+    { crit: 'sigT', sigT: 'x' },
+    { crit: null },
+    { crit: ['sigT'] },
+    { crit: ['other'], other: 'x' },
+    { crit: ['sigT', 'other'], sigT: 'x', other: 'x' },
+    { crit: ['sigT', 'sigT'], sigT: 'x' },
+    { crit: [['sigT']], sigT: 'x' },
+    { crit: ['crit'] },
+  ]) {
+    it(`is not understood: ${JSON.stringify(header)}`, () => expect(isUnderstood(header)).to.equal(false));
+  }
 });
 
 describe('Signatures beside jose', () => {

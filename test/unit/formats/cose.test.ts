@@ -60,6 +60,14 @@ describe('COSE keys', () => {
     });
   }
 
+  it('refuses a half of a key, whatever algorithm it names', () => {
+    for (const label of [-2, -3]) {
+      const half = new Map([...members, [3, -7] as const]);
+      half.delete(label);
+      expect(readCoseKey(half)).to.equal(undefined);
+    }
+  });
+
   it('accepts an algorithm that agrees, and refuses what is no map', () => {
     expect(readCoseKey(new Map([...members, [3, -9]]))).to.not.equal(undefined);
     for (const value of [undefined, null, 1, [], 'key']) expect(readCoseKey(value)).to.equal(undefined);
@@ -114,6 +122,10 @@ describe('COSE_Sign1', () => {
   for (const [what, value] of [
     ['a COSE_Mac0', new Tagged(17, [protectedBytes, new Map(), null, signature])],
     ['three parts', [protectedBytes, new Map(), null]],
+    ['five parts', [protectedBytes, new Map(), null, signature, null]],
+    ['a protected header that is no bytes', [new Map(), new Map(), null, signature]],
+    ['a signature that is no bytes', [protectedBytes, new Map(), null, 'signature']],
+    ['a payload that is text', [protectedBytes, new Map(), 'p', signature]],
     ['a header that is no map', [protectedBytes, [], null, signature]],
     ['an undefined payload', [protectedBytes, new Map(), undefined, signature]],
     ['a protected header that is no CBOR', [Buffer.from('a1', 'hex'), new Map(), null, signature]],
@@ -124,6 +136,13 @@ describe('COSE_Sign1', () => {
       expect(reasonOf(() => readCoseSign1(value))).to.equal('malformed');
     });
   }
+
+  it('may have a protected header that is empty, in either form', () => {
+    for (const empty of ['', 'a0']) {
+      const { protectedHeader } = readCoseSign1([Buffer.from(empty, 'hex'), new Map(), null, signature]);
+      expect(protectedHeader.size).to.equal(0);
+    }
+  });
 
   it('takes the algorithm from the protected header alone', () => {
     expect(algorithmIn(new Map([[1, -7]]))).to.equal('ES256');
@@ -141,6 +160,11 @@ describe('COSE_Sign1', () => {
     const nothing = sigStructure(Buffer.alloc(0), Buffer.from('p'));
     expect(nothing.toString('hex')).to.equal('846a5369676e61747572653140404170');
     expect(sigStructure(Buffer.from('a0', 'hex'), Buffer.from('p')).equals(nothing)).to.equal(true);
+    for (const other of ['a000', '80', 'a10126']) {
+      expect(sigStructure(Buffer.from(other, 'hex'), Buffer.from('p')).equals(nothing), other).to.equal(
+        false,
+      );
+    }
   });
 
   it('carries one certificate as bytes and several as an array', () => {

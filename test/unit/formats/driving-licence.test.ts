@@ -37,6 +37,13 @@ describe('The place of a driving licence', () => {
       ', C=US',
       { issuing_jurisdiction: 'US-CA' },
     ],
+    ['need not show the state of the signer', ', C=US, ST=CA', ', C=US', { issuing_country: 'US' }],
+    [
+      'has the state of signer and authority',
+      ', C=US, ST=CA',
+      ', C=US, ST=CA',
+      { issuing_jurisdiction: 'CA' },
+    ],
     ['has any state where no certificate names one', ', C=US', ', C=US', { issuing_jurisdiction: 'US-NV' }],
   ];
   for (const [what, ...given] of good) {

@@ -40,4 +40,8 @@ describe('The two forms of an ECDSA signature', () => {
       }
     });
   }
+
+  it('have a digit for each number in DER, also for zero', () => {
+    expect(derSignature(Buffer.alloc(64)).toString('hex')).to.equal('3006020100020100');
+  });
 });

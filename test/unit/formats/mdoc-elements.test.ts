@@ -9,6 +9,8 @@ import type { Json } from '../../../domain/shared/json.ts';
 const IMAGE = Buffer.from('ffd8ffe0', 'hex');
 const time = (text: string) => new Tagged(0, text);
 
+const nested = (levels: number, core: Json = 1): Json => (levels === 0 ? core : [nested(levels - 1, core)]);
+
 /** Name, claim as JSON, value as CBOR. */
 const CASES: readonly (readonly [string, Json, Cbor])[] = [
   ['family_name', 'Mustermann', 'Mustermann'],
@@ -51,9 +53,10 @@ const CASES: readonly (readonly [string, Json, Cbor])[] = [
   ['since', { $type: 'tdate', value: '2024-01-02T03:04:05Z' }, time('2024-01-02T03:04:05Z')],
   ['blobs', [{ $type: 'bytes', value: '_9j_4A' }], [IMAGE]],
   ['issue_date', { $type: 'text', value: 'about 1990' }, 'about 1990'],
+  ['any', { $type: 'text', value: 'Nyga\u030ard' }, 'Nyg\u00e5rd'],
+  ['any', nested(24, null), nested(24, null) as Cbor],
+  ['any', nested(24, 'x'), nested(24, 'x') as Cbor],
 ];
-
-const nested = (levels: number): Json => (levels === 0 ? 1 : [nested(levels - 1)]);
 
 const REFUSED: readonly (readonly [string, Json])[] = [
   ['birth_date', '26.01.1984'],
@@ -61,6 +64,7 @@ const REFUSED: readonly (readonly [string, Json])[] = [
   ['birth_date', '1984-13-01'],
   ['birth_date', '2100-02-29'],
   ['birth_date', '1984-00-10'],
+  ['birth_date', '1984-01-00'],
   ['expiry_date', '2024-01-02T25:00:00Z'],
   ['expiry_date', '2024-02-30T00:00:00Z'],
   ['portrait', 'not an image'],
@@ -69,7 +73,14 @@ const REFUSED: readonly (readonly [string, Json])[] = [
   ['portrait', '_9j/4A'],
   ['any', { $type: 'image', value: 'x' }],
   ['any', { $type: 'bytes' }],
+  ['any', { $type: 'bytes', value: 5 }],
   ['any', { $type: 'full-date', value: 20240102 }],
+  ['any', { $type: 'full-date', value: ['2024-01-02'] }],
+  ['any', { $type: 'tdate', value: '2024-01-02' }],
+  ['any', { $type: 'tdate', value: ['2024-01-02T03:04:05Z'] }],
+  ['any', { $type: 'text', other: 'x' }],
+  ['any', { $type: 'text', value: 5 }],
+  ['any', { $type: 'text', value: nested(100) }],
   ['any', { $type: 'text', value: 'x', more: 1 }],
   ['any', nested(25)],
 ];

@@ -32,7 +32,7 @@ import {
 import { deviceAuthenticationBytes } from '../../../domain/formats/mdoc/device-auth.ts';
 import { checkDocumentSigner, readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
 import { type MdocContents, prepareMdoc, sealMdoc } from '../../../domain/formats/mdoc/issue.ts';
-import { checkValidity } from '../../../domain/formats/mdoc/mso.ts';
+import { checkValidity, readMso } from '../../../domain/formats/mdoc/mso.ts';
 import { redirectTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
@@ -270,12 +270,28 @@ describe('An mdoc', () => {
   it('is not issued with times out of order or a key that it cannot hold', () => {
     const { validity } = contents();
     const late = { ...validity, validUntil: new Date('2027-01-01T00:00:00.900Z') };
+    const early = { ...validity, signed: new Date('2027-01-01T00:00:01Z') };
     const { y: _, ...half } = holder.jwk;
-    for (const changes of [{ validity: late }, { holderKey: half }]) {
+    for (const changes of [{ validity: late }, { validity: early }, { holderKey: half }]) {
       expect(() => prepareMdoc(contents(changes)))
         .to.throw(Failure)
         .with.property('code', 'invalid_input');
     }
+  });
+
+  it('has no status, and no namespace, where there is nothing to say', () => {
+    const { status: _, ...without } = contents();
+    const issued = (claimsByNamespace: MdocContents['claimsByNamespace']) => {
+      const sealed = sealMdoc(prepareMdoc({ ...without, claimsByNamespace }), Buffer.alloc(64));
+      return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
+    };
+    const read = (issuerSigned: CborMap) =>
+      readMso(readCoseSign1(issuerSigned.get('issuerAuth')).payload ?? Buffer.alloc(0));
+    const some = issued({ [NAMESPACE]: CLAIMS, 'org.example.empty': {} });
+    expect([...(some.get('nameSpaces') as CborMap).keys()]).to.deep.equal([NAMESPACE]);
+    expect([...read(some).valueDigests.keys()]).to.deep.equal([NAMESPACE]);
+    expect(read(some)).to.not.have.property('status');
+    expect([...issued({}).keys()]).to.deep.equal(['issuerAuth']);
   });
 
   it('binds keys of other curves, too, and then wants their algorithm', () => {
@@ -401,6 +417,7 @@ describe('The security object of an mdoc', () => {
     ['an old hash', replace('digestAlgorithm', 'SHA-1'), 'unsupported_hash'],
     ['another hash than was used', replace('digestAlgorithm', 'SHA-384'), 'digest_mismatch'],
     ['another type', replace('docType', 'org.example.other'), 'doctype_mismatch'],
+    ['a type that is no text', replace('docType', 1), 'malformed'],
     ['no digests', replace('valueDigests', {}), 'digest_mismatch'],
     ['digests of another form', replace('valueDigests', []), 'malformed'],
     ['no key', replace('deviceKeyInfo', {}), 'holder_key_missing'],
@@ -412,6 +429,9 @@ describe('The security object of an mdoc', () => {
     ['a signature before its certificate', validity({ signed: time('2025-12-31T23:59:59Z') }), 'signed_outside_certificate'],
     ['an expected update', validity({ expectedUpdate: time('2027-06-01T00:00:00Z') }), 'accepted'],
     ['a time without tag', validity({ signed: '2027-01-01T00:00:00Z' }), 'malformed'],
+    ['a time of another tag', validity({ signed: new Tagged(1004, '2027-01-01T00:00:00Z') }), 'malformed'],
+    ['a time in a list', validity({ signed: new Tagged(0, ['2027-01-01T00:00:00Z']) }), 'malformed'],
+    ['no time at all', validity({ signed: undefined }), 'malformed'],
     ['a time with fractions', validity({ signed: time('2027-01-01T00:00:00.000Z') }), 'malformed'],
     ['a time with an offset', validity({ signed: time('2027-01-01T00:00:00+00:00') }), 'malformed'],
     ['a time that no clock shows', validity({ signed: time('2027-01-01T25:00:00Z') }), 'malformed'],
@@ -524,6 +544,8 @@ describe('A document signer', () => {
     expect(outcomeOf(() => checkDocumentSigner(readDocumentSigner(certificates.root), USAGE))).to.equal(
       'certificate_profile',
     );
-    expect(outcomeOf(() => readDocumentSigner('AAAA'))).to.equal('issuer_key_unresolved');
+    for (const nothing of ['AAAA', 'MAA=']) {
+      expect(outcomeOf(() => readDocumentSigner(nothing))).to.equal('issuer_key_unresolved');
+    }
   });
 });

@@ -57,6 +57,7 @@ describe('A claim that is bytes by its schema', () => {
     ['an address', { picture: 'https://x.example/y.jpg' }, '.picture'],
     ['a data URI of no data', { picture: 'data:image/png;base64' }, '.picture'],
     ['a data URI of bad base64', { picture: 'data:image/png;base64,A A' }, '.picture'],
+    ['a data URI of base64 that is cut', { picture: 'data:image/png;base64,AAECA' }, '.picture'],
     ['a data URI with spaces', { picture: 'data:,a b' }, '.picture'],
     ['one entry', { list: ['x', 'AAEC', 'a face'] }, '.list.2'],
     ['one member', { holder: { face: 'a face' } }, '.holder.face'],

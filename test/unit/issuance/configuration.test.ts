@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { CredentialConfigurationBody, proofTypesOf } from '../../../domain/issuance/configuration.ts';
 import { missingClaims } from '../../../domain/issuance/mandatory-claims.ts';
+import { otherAlgorithmFaults } from '../../../domain/issuance/stated-abilities.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { aConfiguration, anMdoc, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
 
@@ -27,7 +28,8 @@ const paths = (format: object, ...all: unknown[]) => ({
   config: { ...format, claims: all.map((path) => ({ path })) },
 });
 const framed = (disclosureFrame: object, schema?: object) => ({ ...SD_JWT, disclosureFrame, schema });
-const OPEN = { type: 'object', properties: { name: { type: 'string' } } };
+const TEXT = { type: 'string' };
+const OPEN = { type: 'object', properties: { name: TEXT } };
 const CLOSED = { ...OPEN, additionalProperties: false };
 const STATIC = { name: 'Ada', address: { street: 'Main Street 1' }, list: [{ a: 1 }, 'b'] };
 const ofClaims = (disclosureFrame: object) => ({ ...SD_JWT, disclosureFrame, claims: STATIC });
@@ -72,6 +74,27 @@ describe('A credential configuration', () => {
         schema: { properties: { more: {} } },
       },
     ],
+    [
+      'a frame over a claim that its type alone describes',
+      { ...ofClaims({ _sd: ['age'] }), vct: { claims: [{ path: ['age'] }] } },
+    ],
+    [
+      'a frame over described entries of an array',
+      { ...described(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['a'] } } } },
+    ],
+    ['a frame of positions', { ...described(['list', 'a']), disclosureFrame: { list: { _sd: [0] } } }],
+    [
+      'a frame below a part of the schema in several parts',
+      { ...ofClaims({ address: { _sd: ['zip'] } }), schema: { properties: { address: { allOf: [{}] } } } },
+    ],
+    ['a frame below what an open schema does not name', framed({ address: { _sd: ['street'] } }, OPEN)],
+    [
+      'a frame of positions where members are called like numbers',
+      framed({ list: { _sd: [0] } }, { properties: { list: { properties: { '0': false } } } }),
+    ],
+    ['claims below different members', described(['a', 'x'], ['b', 0], ['list', 0, 'a'], ['list', 1, 'b'])],
+    ['a claim that is called like a number', described(['list', '-1'])],
+    ['an mdoc claim within a map', paths(MDOC.config, [MDL_NAMESPACE, 'map', -1])],
     ['a frame where static claims are still empty', { ...framed({ _sd: ['name'] }), claims: {} }],
     ['a frame that hides when it was issued', ofClaims({ _sd: ['iat'] })],
     [
@@ -114,6 +137,23 @@ describe('A credential configuration', () => {
     ['an mdoc with a bad flat date', { ...MDOC, claims: { birth_date: 'x' } }, 'claims.birth_date'],
     ['an mdoc claim without element', paths(MDOC.config, [MDL_NAMESPACE]), 'config.claims.0.path'],
     ['an mdoc claim at a position', paths(MDOC.config, [MDL_NAMESPACE, 0]), 'config.claims.0.path'],
+    ['an mdoc claim at a position of no namespace', paths(MDOC.config, [0, 'sex']), 'config.claims.0.path'],
+    ['a position before the first', described(['list', -1]), 'config.claims.0.path'],
+    ['a claim that is described twice', described(['name'], ['name']), 'config.claims.1.path'],
+    [
+      'all entries of an array and one of them',
+      described(['list', null], ['list', 0]),
+      'config.claims.1.path',
+    ],
+    ['all entries of what has members', described(['list', null], ['list', 'a']), 'config.claims.1.path'],
+    ['an entry of what has members', described(['list', 0], ['list', 'a']), 'config.claims.1.path'],
+    [
+      'entries of an array that are of two kinds',
+      described(['list', 0, 'a'], ['list', 1, 0]),
+      'config.claims.1.path',
+    ],
+    ['a type of proof twice', { ...SD_JWT, proofTypes: ['jwt', 'jwt'] }, 'proofTypes'],
+    ['one active set of what nobody can revoke', { ...SD_JWT, oneActiveSet: true }, 'oneActiveSet'],
     ['an SD-JWT claim at a position', paths(SD_JWT.config, [0]), 'config.claims.0.path'],
     ['an SD-JWT VC with a document type', { config: { ...SD_JWT.config, docType: MDL } }, 'config.docType'],
     [
@@ -148,6 +188,21 @@ describe('A credential configuration', () => {
     ['a frame that names what the schema excludes', framed({ _sd: ['nmae'] }, CLOSED), 'disclosureFrame._sd'],
     ['a frame below what the schema excludes', framed({ nmae: { _sd: ['a'] } }, CLOSED), 'disclosureFrame'],
     ['a frame for members of a text', framed({ name: { _sd: ['a'] } }, OPEN), 'disclosureFrame.name._sd'],
+    [
+      'a frame below members of a text',
+      framed({ name: { first: { _sd: ['a'] } } }, OPEN),
+      'disclosureFrame.name',
+    ],
+    [
+      'a frame for members of an array',
+      framed({ list: { name: { _sd: ['x'] } } }, LIST),
+      'disclosureFrame.list',
+    ],
+    [
+      'a frame that names what the schema never allows',
+      framed({ _sd: ['never'] }, { properties: { never: false } }),
+      'disclosureFrame._sd',
+    ],
     ['a frame for elements of an object', framed({ _sd: [0] }, OPEN), 'disclosureFrame._sd'],
     [
       'a frame for a position beyond the end',
@@ -170,6 +225,19 @@ describe('A credential configuration', () => {
       'a frame that misspells a described claim',
       { ...described(['name']), disclosureFrame: { _sd: ['nmae'] } },
       'disclosureFrame._sd',
+    ],
+    [
+      'a frame that misspells below a described claim',
+      {
+        ...described(['address'], ['address', 'street'], ['other', 'x']),
+        disclosureFrame: { address: { _sd: ['x'] } },
+      },
+      'disclosureFrame.address._sd',
+    ],
+    [
+      'a frame that misspells within a described entry',
+      { ...described(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['b'] } } } },
+      'disclosureFrame.list.0._sd',
     ],
     [
       'a frame beyond static claims and an open schema',
@@ -201,17 +269,46 @@ describe('A credential configuration', () => {
     expect(faultyPaths(frame)).to.have.length.within(1, 20);
   });
 
-  it('is refused with the claim that the frame means', () => {
-    const { disclosureFrame } = ofClaims({ _sd: ['nmae'] });
-    const fault = CredentialConfigurationBody.safeParse({
-      id: 'card',
-      ...SD_JWT,
-      claims: STATIC,
-      disclosureFrame,
-    });
-    expect(fault.error?.issues.map(({ message }) => message)).to.deep.equal([
+  const messages = (body: object) =>
+    CredentialConfigurationBody.safeParse({ id: 'card', ...body }).error?.issues.map(
+      ({ message }) => message,
+    );
+
+  it('is refused with the claim that the frame means, if any is near', () => {
+    expect(messages(ofClaims({ _sd: ['nmae'] }))).to.deep.equal([
       'no claim of this configuration is called "nmae"; did you mean name?',
     ]);
+    expect(messages(ofClaims({ _sd: ['zzzzzzzz'] }))).to.deep.equal([
+      'no claim of this configuration is called "zzzzzzzz"; name it in schema.properties, config.claims or claims',
+    ]);
+  });
+
+  it('is told once what its schema rules out, and what a place of it is not', () => {
+    const closed = { ...framed({ _sd: ['nmae'] }, CLOSED), claims: { name: 'Ada' } };
+    expect(messages(closed)).to.deep.equal(['the schema has no place for "nmae"']);
+    const misfit = { ...ofClaims({ address: { _sd: ['zip'] } }), schema: { properties: { address: TEXT } } };
+    expect(messages(misfit)).to.deep.equal(['by the schema this is not an object']);
+    expect(messages(framed({ name: { _sd: ['a'] } }, OPEN))).to.deep.equal([
+      'by the schema this is not an object',
+    ]);
+  });
+
+  it('says how it would be signed where it says so wrongly', () => {
+    expect(messages(stating(SD_JWT, [], ['RS256']))?.[0]).to.match(/that is ES256, ES384, ES512, EdDSA$/);
+    expect(messages(stating(MDOC, [], [-257]))?.[0]).to.match(/that is ES256, -7, -9, ES384/);
+    const [config] = [{ format: 'dc+sd-jwt', credential_signing_alg_values_supported: ['ES256'] }];
+    const told = (...given: Parameters<typeof otherAlgorithmFaults>) =>
+      otherAlgorithmFaults(...given).map(({ message }) => message);
+    expect(told(config, 'ES256')).to.deep.equal([]);
+    expect(told(config, 'ES384')).to.deep.equal(['"ES256" is not how it is signed; that is ES384']);
+    expect(told(config, undefined)).to.deep.equal(['no key signs this credential yet']);
+  });
+
+  it('takes both types of proof where keys are attested, and the JWT where they are not', () => {
+    expect(proofTypesOf({ keyAttestationsRequired: {} })).to.deep.equal(['jwt', 'attestation']);
+    for (const keyAttestationsRequired of [null, undefined]) {
+      expect(proofTypesOf({ keyAttestationsRequired })).to.deep.equal(['jwt']);
+    }
   });
 
   it('is bound to a key and proves it with a JWT unless it says otherwise', () => {
@@ -230,6 +327,7 @@ describe('Mandatory claims', () => {
     address: { town: 'London' },
     list: [{ a: 1 }, { b: 2 }],
     none: [],
+    numbers: { '1': 'one' },
   };
 
   it('are found at any depth', () => {
@@ -243,6 +341,9 @@ describe('Mandatory claims', () => {
     ['address', 'street'],
     ['list', null, 'c'],
     ['list', 2],
+    ['list', 'length'],
+    ['name', 'length'],
+    ['numbers', 1],
     ['none', null],
     ['toString'],
   ]) {

@@ -81,6 +81,9 @@ describe('The credential configurations of a tenant', () => {
     });
     expect((await update('card', { description: null })).description ?? null).to.equal(null);
     expect(await update('card', { id: 'card' })).to.include({ lifeTime: 7_200 });
+    await put({ keyBinding: false, statusManagement: true, maxIssuances: 3 });
+    const back = await update('card', { keyBinding: null, statusManagement: null, proofTypes: null });
+    expect(back).to.include({ keyBinding: true, statusManagement: false, maxIssuances: 3 });
   });
 
   it('keep a secret that answers show as a placeholder, as long as it goes to the same place', async () => {

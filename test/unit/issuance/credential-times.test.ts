@@ -1,5 +1,10 @@
 import { expect } from 'chai';
-import { credentialTimes, mdocValidity, sdJwtTimes } from '../../../domain/issuance/credential.ts';
+import {
+  credentialTimes,
+  mdocValidity,
+  protocolClaims,
+  sdJwtTimes,
+} from '../../../domain/issuance/credential.ts';
 
 const NOW = new Date('2026-06-01T12:34:56.789Z');
 const DAY = 86_400;
@@ -148,4 +153,19 @@ describe('The times of an SD-JWT VC', () => {
       expect(exp).to.equal(expected === undefined ? undefined : at(expected).getTime() / 1000);
     });
   }
+});
+
+describe('What the service writes into an SD-JWT VC', () => {
+  const named = { issuer: 'https://issuer.example/acme', vct: 'urn:card:1' };
+  const written = (more: object = {}) =>
+    protocolClaims({ ...named, times: credentialTimes(NOW, null, 0), ...more });
+
+  it('has no end without a lifetime, and no member for what it is not', () => {
+    const iat = at('2026-06-01T00:00:00').getTime() / 1000;
+    expect(written()).to.deep.equal({ iss: named.issuer, vct: named.vct, iat });
+  });
+
+  it('has the hash of its type where that is hosted so', () => {
+    expect(written({ vctIntegrity: 'sha256-x' })).to.include({ 'vct#integrity': 'sha256-x' });
+  });
 });

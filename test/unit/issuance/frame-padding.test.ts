@@ -87,6 +87,23 @@ describe('The number of digests', () => {
     expect(numbers({ languages: [] }, { languages: { _sd: [0, 5] } })).to.deep.equal({ '/languages': 1 });
   });
 
+  it('counts positions and members as far as the schema knows them', () => {
+    const list = (more: object) => ({ properties: { list: { type: 'array', ...more } } });
+    const of = (more: object) => numbers({ list: [] }, { list: { _sd: [0, 1, 2] } }, list(more))['/list'];
+    expect(of({ prefixItems: [{}, false], items: { type: 'string' } })).to.equal(2);
+    expect(of({ items: true })).to.equal(3);
+    expect(of({ items: true, maxItems: 2 })).to.equal(2);
+    expect(of({ prefixItems: [{}] }), 'beyond which nothing is said').to.equal(1);
+    expect(of({})).to.equal(undefined);
+  });
+
+  it('counts what the schema refers to, and nothing where that leads nowhere', () => {
+    const of = ($ref: string) =>
+      numbers({ child: {} }, { child: { _sd: ['name'] } }, { properties: { name: {}, child: { $ref } } });
+    expect(of('#')).to.deep.equal({ '/child': 1 });
+    for (const nowhere of ['#/$defs/none', '#/properties/name']) expect(of(nowhere)).to.deep.equal({});
+  });
+
   it('of a padded credential leaves its claims as they are', async () => {
     const world = await aFactory();
     const configuration = aConfiguration({ vct: 'urn:x', disclosureFrame: FRAME, schema: SCHEMA });

@@ -201,6 +201,11 @@ describe('How a tenant issues', () => {
   const documents: [string, object, string][] = [
     ['without display', { display: undefined }, 'display'],
     ['with a language twice', { display: [DISPLAY[0], DISPLAY[0]] }, 'display'],
+    [
+      'with a language twice, in other letters',
+      { display: [DISPLAY[0], { ...DISPLAY[0], locale: 'EN' }] },
+      'display',
+    ],
     ['with a batch of a thousand', { batchSize: 1000 }, 'batchSize'],
     ['with a foreign preferred server', { preferredAuthServer: 'https://x.example' }, 'preferredAuthServer'],
     [

@@ -144,8 +144,10 @@ describe('Making an mdoc', () => {
       expect(elements).to.deep.equal(licence('DE'));
       const failure = await failureOf(german.make(anMdoc(), licence('FR')));
       expect(failure.code).to.equal('credential_request_denied');
-      expect((failure.cause as Error).message).to.match(/key chain .* issuing_country is another than DE/);
-      expect((failure.cause as Error).message).to.not.include('FR');
+      // The name of the key chain is random, and may have any letters.
+      expect((failure.cause as Error).message).to.match(
+        /key chain .* issuing_country is another than DE((?!FR).)*$/,
+      );
     });
 
     it('is made for any country where the certificates name none', async () => {

@@ -53,6 +53,7 @@ describe('Claims of an mdoc', () => {
     ['none', {}, {}, ''],
     ['an empty namespace alone', {}, { [MDL_NAMESPACE]: {} }, ''],
     ['elements beside a namespace', {}, { [MDL_NAMESPACE]: ADA, sex: 1 }, '.sex'],
+    ['a namespace that nobody named beside one', {}, { [MDL_NAMESPACE]: ADA, [AAMVA]: ADA }, `.${AAMVA}`],
     ['a namespace that is no object', {}, { [MDL_NAMESPACE]: 'Ada' }, `.${MDL_NAMESPACE}`],
     ['a namespace that nobody named', {}, { [AAMVA]: ADA }, `.${AAMVA}`],
     ['flat ones for several namespaces', named(AAMVA, 'other.1'), ADA, ''],

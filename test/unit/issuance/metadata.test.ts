@@ -3,7 +3,7 @@ import {
   authorizationServerMetadata,
   chainedAsMetadata,
 } from '../../../domain/issuance/authorization-server-metadata.ts';
-import { type IssuerMetadataParts, issuerMetadata } from '../../../domain/issuance/metadata.ts';
+import { type IssuerMetadataParts, issuerMetadata, typeOf } from '../../../domain/issuance/metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { aConfiguration, anIssuance, anMdoc, DISPLAY, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
@@ -97,6 +97,17 @@ describe('Credential issuer metadata', () => {
     for (const shown of [card, empty]) expect(shown).to.not.have.property('credential_metadata');
   });
 
+  it('say of claims what they are, also without a display', () => {
+    const claims = [{ path: ['name'] }];
+    expect(only({ config: { format: 'dc+sd-jwt', claims } }).credential_metadata).to.deep.equal({ claims });
+  });
+
+  it('name one type by its format, and by the document or the address', () => {
+    expect(typeOf(anMdoc(), ISSUER)).to.equal(`mso_mdoc ${MDL}`);
+    expect(typeOf(aConfiguration(), ISSUER)).to.equal(`dc+sd-jwt ${ISSUER}/vct/card`);
+    expect(typeOf(aConfiguration({ vct: 'urn:card:1' }), ISSUER)).to.equal('dc+sd-jwt urn:card:1');
+  });
+
   it('describe an mdoc in its own terms', () => {
     const claims = [{ path: [MDL_NAMESPACE, 'family_name'], mandatory: true }];
     const metadata = metadataWith({ configurations: [anMdoc({ claims, scope: 'licence' })] });
@@ -177,6 +188,7 @@ describe('Credential issuer metadata', () => {
         { chainedAs: { enabled: false, upstream: UPSTREAM } },
         undefined,
       ],
+      ['the only one that is another', { authServers: [one], builtInAs: { enabled: false } }, [one]],
       ['all others, then the built-in one', { authServers: [one, two], chainedAs: { upstream: UPSTREAM } }, [one, two, chained, own]], // biome-ignore format: one case
       ['the preferred one first', { authServers: [one, two], preferredAuthServer: two }, [two, one, own]],
       [

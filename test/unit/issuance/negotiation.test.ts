@@ -148,6 +148,8 @@ describe('The language of metadata', () => {
 
   it('is one of those that are there', () => {
     expect(localesOf(METADATA)).to.deep.equal(['en', 'de', 'fr']);
+    expect(localesOf({ display: [{ name: 'Acme', locale: 7 }, 'Acme'] })).to.deep.equal([]);
+    expect(pickLocale(['de', 'en'], ['fr', '*', 'de']), 'any will do').to.equal(undefined);
   });
 
   it('leaves out what is written in others, unless nothing else is there', () => {

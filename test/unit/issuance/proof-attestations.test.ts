@@ -117,6 +117,8 @@ describe('Key attestations', () => {
 
   const bends: [string, () => Options | Promise<Options>][] = [
     ['of the draft typ', () => ({ header: { typ: 'keyattestation+jwt' } })],
+    ['of an alg that nobody may sign with', () => ({ header: { alg: 'none' } })],
+    ['of an nbf that is no number', () => ({ payload: { nbf: 'soon' } })],
     ['of no typ', () => ({ header: { typ: undefined } })],
     ['of alg none', () => ({ header: { alg: 'none' } })],
     ['of alg HS256', () => ({ header: { alg: 'HS256' } })],

@@ -9,24 +9,13 @@ import {
   openKeyAttestation,
 } from '../../../domain/issuance/key-attestation.ts';
 import { acceptJwtProof, openJwtProof } from '../../../domain/issuance/proof.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { isOnCurve, type PublicJwk, readPublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { codeOf as outcome } from '../../support/failure-code.ts';
 import { keyProof, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 
 const ISSUER = 'https://issuer.example/acme';
-
-/** The code of the failure, or `taken`; anything else that is thrown fails the test. */
-function outcome(attempt: () => unknown): string {
-  try {
-    attempt();
-    return 'taken';
-  } catch (error) {
-    if (error instanceof Failure) return error.code;
-    throw error;
-  }
-}
 
 function keysOfEveryCurve(): PublicJwk[] {
   const curves = ['P-256', 'P-384', 'P-521'].map((namedCurve) =>
@@ -66,6 +55,23 @@ describe('A key for a credential', () => {
       expect(isOnCurve({ ...key, x: ones })).to.equal(false);
       expect(isOnCurve({ ...key, crv: 'secp256k1' })).to.equal(false);
     }
+  });
+});
+
+describe('A proof of a client', () => {
+  const judged = (iss: string | undefined) =>
+    outcome(() =>
+      acceptJwtProof(openJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
+        ...{ audience: ISSUER, clientId: 'wallet', now: new Date() },
+      }),
+    );
+
+  it('names that one, or none', () => {
+    expect([judged('wallet'), judged(undefined), judged('else')]).to.deep.equal([
+      'taken',
+      'taken',
+      'invalid_proof',
+    ]);
   });
 });
 
@@ -262,7 +268,7 @@ describe('The times of a proof', () => {
   const seconds = Math.floor(now.getTime() / 1000);
   const times = (payload: Record<string, unknown>) => {
     const key = newKey();
-    const proof = openJwtProof(keyProof(key, ISSUER, 'nonce', { payload }));
+    const proof = openJwtProof(keyProof(key, ISSUER, 'nonce', { payload: { iat: seconds, ...payload } }));
     return outcome(() => acceptJwtProof(proof, { audience: ISSUER, clientId: undefined, now }));
   };
 

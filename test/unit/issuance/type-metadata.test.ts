@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
-import { integrityOf, typeMetadata } from '../../../domain/issuance/type-metadata.ts';
+import { disclosability } from '../../../domain/issuance/disclosability.ts';
+import { integrityOf, keepTypeIntegrity, typeMetadata } from '../../../domain/issuance/type-metadata.ts';
 import { aConfiguration, ISSUER } from './kit.ts';
 
 const LOGO = { uri: 'https://acme.example/logo.png', alt_text: 'Anchor' };
@@ -50,6 +51,17 @@ describe('Type metadata', () => {
         { path: ['age'], sd: 'always' },
       ],
     });
+  });
+
+  it('say nothing of a type of which nobody said anything', () => {
+    expect(typeOf({ vct: null })).to.include({ vct: `${ISSUER}/vct/card`, name: 'Card' });
+  });
+
+  it('say of what can be withheld below entries of an array that some may be', () => {
+    const told = (frame: object) => disclosability(['list', null, 'a'], readDisclosureFrame({ ...frame }));
+    expect(told({ list: { '0': { _sd: ['a'] } } })).to.equal('allowed');
+    expect(told({ list: { '0': { b: { _sd: ['c'] } } } })).to.equal('allowed');
+    expect(told({ list: { '0': { _sd_decoy: 1 } } }), 'decoys hide nothing').to.equal('never');
   });
 
   it('say rather what the type itself says', () => {
@@ -122,5 +134,18 @@ describe('Type metadata', () => {
     // OpenID4VCI examples: computed with another implementation.
     const bytes = '{"vct":"https://types.example.net/staff-badge/1","name":"Staff badge"}';
     expect(integrityOf(bytes)).to.equal('sha256-zBOvnvnA1xdjxV7zhPtep9M+zU+rJ1Ub0LeP5Rop8Qs=');
+  });
+
+  it('stay promised until somebody says no more', () => {
+    const kept = (wanted: boolean | null | undefined, stored?: boolean | null) =>
+      keepTypeIntegrity({ vctIntegrity: wanted }, stored === undefined ? undefined : { vctIntegrity: stored })
+        .vctIntegrity;
+    for (const unsaid of [null, undefined]) {
+      expect(kept(unsaid, true)).to.equal(true);
+      for (const none of [false, null, undefined]) expect(kept(unsaid, none)).to.equal(unsaid);
+    }
+    expect([kept(false, true), kept(true, false), kept(true), kept(false)]).to.deep.equal([
+      ...[false, true, true, false],
+    ]);
   });
 });

@@ -81,6 +81,11 @@ describe('The metadata of a type', () => {
       { name: 'B', lang: 'EN' },
     ];
     expect(typed({ display: twice })).to.deep.equal(['vct.display']);
+    const labels = [
+      { label: 'A', locale: 'en' },
+      { label: 'B', locale: 'EN' },
+    ];
+    expect(claimed({ path: ['a'], display: labels })).to.deep.equal(['vct.claims.0.display']);
     expect(display({ rendering: { simple: { background_color: 'blue' } } })).to.deep.equal([
       'vct.display.0.rendering.simple.background_color',
     ]);
@@ -119,13 +124,28 @@ describe('The metadata of a type', () => {
     expect(claimed({ path: ['name'], mandatory: true }, { schema })).to.deep.equal([]);
     const claims = { name: 'Ada' };
     expect(claimed({ path: ['age'], mandatory: true }, { claims })).to.deep.equal(['vct.claims.0.mandatory']);
+    expect(claimed({ path: ['age'] }, { claims }), 'one that need not be there').to.deep.equal([]);
+    const open = {
+      type: 'object',
+      properties: { list: { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'object' } } },
+    };
+    for (const path of [
+      ['more', 'below'],
+      ['list', null, 'a'],
+    ]) {
+      expect(claimed({ path, mandatory: true }, { schema: open }), 'what may be there').to.deep.equal([]);
+    }
   });
 
-  const CLAIMS: JsonObject = { name: 'Ada', address: { street: 'x' }, list: ['a', 'b'] };
+  const CLAIMS: JsonObject = { name: 'Ada', address: { street: 'x', '1': 'y' }, list: ['a', 'b'] };
   const BROKEN: [string, object, object | undefined, string | undefined][] = [
     ['a claim that is there', { path: ['name'], mandatory: true }, undefined, undefined],
     ['a claim that is not', { path: ['age'], mandatory: true }, undefined, 'is mandatory'],
     ['an element that is not', { path: ['list', 2], mandatory: true }, undefined, 'is mandatory'],
+    ['a member of an array', { path: ['list', 'length'], mandatory: true }, undefined, 'is mandatory'],
+    ['a member of a text', { path: ['name', 'length'], mandatory: true }, undefined, 'is mandatory'],
+    ['a position of an object', { path: ['address', 1], mandatory: true }, undefined, 'is mandatory'],
+    ['a member of every object', { path: ['toString'], mandatory: true }, undefined, 'is mandatory'],
     [
       'a claim below one that is no object',
       { path: ['name', 'first'], mandatory: true },

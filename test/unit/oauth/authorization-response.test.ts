@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { authorizationResponse } from '../../../domain/oauth/authorization-response.ts';
+import { authorizationResponse, destinationOf } from '../../../domain/oauth/authorization-response.ts';
 
 const issuer = 'https://issuer.example/acme';
 const sent = 'code=c-1&state=s+1&iss=https%3A%2F%2Fissuer.example%2Facme';
@@ -32,4 +32,15 @@ describe('an authorization response', () => {
     const { searchParams, hash } = new URL(location);
     expect([...searchParams.keys(), hash]).to.deep.equal(['error', 'state', 'iss', '']);
   });
+});
+
+describe('the destination that users are told', () => {
+  for (const [address, told] of [
+    ['https://wallet.example/cb?x=y', 'wallet.example'],
+    ['http://127.0.0.1:4711/cb', '127.0.0.1:4711'],
+    ['com.example.wallet:/cb', 'com.example.wallet:'],
+    ['haip-vci://evil.example', 'haip-vci:'],
+  ] as const) {
+    it(`of ${address} is ${told}`, () => expect(destinationOf(address)).to.equal(told));
+  }
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
+import { ASSERTION_TYPE, keysFor, openAssertion } from '../../../domain/oauth/client-assertion.ts';
 import { type Bend, type HolderKey, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { ClientWorld, SERVER } from './kit.ts';
 
@@ -72,6 +72,7 @@ describe('A wallet that is registered with a key', () => {
     ['the type of its own', () => assertion({ header: { typ: 'client-authentication+jwt' } })],
     ['no kid', () => assertion({ header: { kid: undefined } })],
     ['no iat', () => assertion({ payload: { iat: undefined } })],
+    ['a beginning', () => assertion({ payload: { nbf: seconds() } })],
     ['an end in ten minutes', () => assertion({ payload: { exp: seconds() + 600 } })],
   ];
   for (const [what, text] of accepted) {
@@ -98,6 +99,9 @@ describe('A wallet that is registered with a key', () => {
     ['an iat long ago', () => assertion({ payload: { iat: seconds() - 601 } })],
     ['an iat in the future', () => assertion({ payload: { iat: seconds() + 61 } })],
     ['an nbf in the future', () => assertion({ payload: { nbf: seconds() + 61 } })],
+    ['an iat that is a text', () => assertion({ payload: { iat: `${seconds()}` } })],
+    ['an nbf that is a text', () => assertion({ payload: { nbf: `${seconds()}` } })],
+    ['an empty jti', () => assertion({ payload: { jti: '' } })],
     ['no jti', () => assertion({ payload: { jti: undefined } })],
     ['a jti that is too long', () => assertion({ payload: { jti: 'x'.repeat(257) } })],
     ['no JWT', () => 'nonsense'],
@@ -115,6 +119,39 @@ describe('A wallet that is registered with a key', () => {
       expect(await client.outcome({ fields, form })).to.equal('invalid_client');
     }
   });
+
+  describe('and its assertion, before anybody believes it,', () => {
+    const open = (text: string) =>
+      openAssertion({ client_assertion_type: ASSERTION_TYPE, client_assertion: text });
+    const unopened: readonly [string, () => string][] = [
+      ['neither iss nor sub', () => assertion({ payload: { iss: undefined, sub: undefined } })],
+      ['an empty sub', () => assertion({ payload: { iss: '', sub: '' } })],
+      ['a sub that is no text', () => assertion({ payload: { iss: 7, sub: 7 } })],
+      ['a typ that is no text', () => assertion({ header: { typ: 7 } })],
+      ['more than anybody has to say', () => assertion({ payload: { x: 'x'.repeat(16_384) } })],
+    ];
+    for (const [what, text] of unopened) {
+      it(`is refused with ${what}`, () => expect(() => open(text())).to.throw(/client_assertion/));
+    }
+
+    it('is refused as a type alone', () => {
+      expect(() => openAssertion({ client_assertion_type: ASSERTION_TYPE })).to.throw(/belong together/);
+      expect(openAssertion({ client_id: CLIENT })).to.equal(undefined);
+    });
+
+    it('is verified with keys of its algorithm, by the name that it gives', () => {
+      const keys = [key.jwk, { ...key.jwk, kid: 'one' }, { ...key.jwk, kid: 'two' }];
+      const found = (header: object) => {
+        const opened = open(assertion({ header: { ...header } }));
+        return opened === undefined ? 0 : keysFor(opened, { keys } as never).length;
+      };
+      expect(found({ kid: 'one' }), 'those without a name count too').to.equal(2);
+      expect(found({ kid: undefined })).to.equal(3);
+      expect(found({ kid: 7 }), 'a name that is no text is none').to.equal(3);
+      expect(found({ alg: 'ES384' })).to.equal(0);
+    });
+  });
+
   it('is refused under another client_id', async () => {
     expect(await outcome(undefined, { client_id: 'https://other.example' })).to.equal('invalid_client');
   });

@@ -47,6 +47,8 @@ describe('A wallet that is attested', () => {
     ['a proof that is 290 seconds old', () => ({ pop: { payload: { iat: seconds() - 290 } } })],
     ['claims that nobody knows', () => ({ attestation: { payload: { wallet_colour: 'green' } } })],
     ['no iat in the attestation', () => ({ attestation: { payload: { iat: undefined } } })],
+    ['a beginning that has come', () => ({ attestation: { payload: { nbf: seconds() } } })],
+    ['a proof that ends in a minute', () => ({ pop: { payload: { exp: seconds() + 60 } } })],
   ];
   for (const [what, sent] of accepted) {
     it(`is accepted with ${what}`, async () => {
@@ -70,6 +72,14 @@ describe('A wallet that is attested', () => {
   });
   const refused: readonly [string, () => Sent | Promise<Sent>][] = [
     ['two attestations', () => ({ fields: { attestation: ['a.b.c', 'a.b.c'] } })],
+    [
+      'the same attestation twice',
+      () => {
+        const [text = ''] = client.credentials().attestation;
+        return { fields: { attestation: [text, text] } };
+      },
+    ],
+    ['an attestation that is too long', () => attestation({ wallet_colour: 'g'.repeat(16_384) })],
     ['no proof of possession', () => ({ fields: { attestationPop: [] } })],
     ['a proof of possession alone', () => ({ fields: { attestation: [] } })],
     ['an attestation that is no JWT', () => ({ fields: { attestation: ['nonsense'] } })],
@@ -131,7 +141,10 @@ describe('A wallet that is attested', () => {
       }),
     ],
     ['no sub', () => attestation({ sub: undefined })],
-    ['a sub that is too long', () => ({ ...attestation({ sub: 'x'.repeat(501) }), form: {} })],
+    ...[undefined, '', 7, 'x'.repeat(501)].map((sub): [string, () => Sent] => [
+      `${String(sub).slice(0, 10)} as sub, of which nothing else speaks`,
+      () => ({ ...attestation({ sub }), ...pop({ iss: undefined }), form: {} }),
+    ]),
     ['no cnf', () => attestation({ cnf: undefined })],
     ['a private key in cnf', () => attestation({ cnf: { jwk: { ...client.instance.jwk, d: 'AAAA' } } })],
     ['an encrypted key in cnf', () => attestation({ cnf: { jwk: client.instance.jwk, jwe: 'x' } })],
@@ -140,6 +153,8 @@ describe('A wallet that is attested', () => {
     ['an exp that has passed', () => attestation({ exp: seconds() - 1 })],
     ['an nbf in the future', () => attestation({ nbf: seconds() + 120 })],
     ['an nbf that is no number', () => attestation({ nbf: 'soon' })],
+    ['an nbf that is a text', () => attestation({ nbf: `${seconds()}` })],
+    ['an iat that is no number', () => attestation({ iat: 'soon' })],
     ['an iat in the future', () => attestation({ iat: seconds() + 120 })],
     ['another client_id', () => ({ form: { client_id: 'https://other.example' } })],
     [
@@ -149,6 +164,8 @@ describe('A wallet that is attested', () => {
         return { fields: { attestationPop: [text] } };
       },
     ],
+    ['a proof by alg none', () => pop({}, { alg: 'none' })],
+    ['a proof by HS256', () => pop({}, { alg: 'HS256' })],
     ['a proof of the typ JWT', () => pop({}, { typ: 'JWT' })],
     ['a proof for the token endpoint', () => pop({ aud: `${SERVER}/token` })],
     ['a proof for two servers', () => pop({ aud: [SERVER, 'https://other.example'] })],
@@ -158,6 +175,8 @@ describe('A wallet that is attested', () => {
     ['a proof that begins in two minutes', () => pop({ nbf: seconds() + 120 })],
     ['a proof whose beginning is no number', () => pop({ nbf: 'soon' })],
     ['a proof without jti', () => pop({ jti: undefined })],
+    ['a proof with an empty jti', () => pop({ jti: '' })],
+    ['a proof whose jti is too long', () => pop({ jti: 'x'.repeat(257) })],
     ['a proof without iat', () => pop({ iat: undefined })],
     ['a proof that is ten minutes old', () => pop({ iat: seconds() - 600 })],
     ['a proof from the future', () => pop({ iat: seconds() + 61 })],

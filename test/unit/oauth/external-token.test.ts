@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { namedIssuer, readExternalToken } from '../../../domain/oauth/external-token.ts';
+import { assertBearer, namedIssuer, readExternalToken } from '../../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../../domain/oauth/foreign-token.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 
@@ -105,6 +105,12 @@ describe('an access token of an external authorization server', () => {
       expect([...token.configurationOfIdentifier]).to.deep.equal([['pid', 'pid']]);
     });
 
+    it('passes over identifiers that are no text', () => {
+      const entry = detail({ credential_configuration_id: 'pid', credential_identifiers: [7, 'p', null] });
+      const { configurationOfIdentifier } = read({ authorization_details: [entry] });
+      expect([...configurationOfIdentifier]).to.deep.equal([['p', 'pid']]);
+    });
+
     const nothing: readonly [string, Json][] = [
       ['an unknown configuration', detail({ credential_configuration_id: 'other' })],
       [
@@ -141,12 +147,19 @@ describe('an access token of an external authorization server', () => {
       const many = Array.from({ length: 101 }, () => entry);
       expect(reasonOf(() => read({ authorization_details: many }))).to.equal('too_many_details');
       const identifiers = Array.from({ length: 1001 }, (_, index) => `i${index}`);
-      const long = detail({ credential_configuration_id: 'pid', credential_identifiers: identifiers });
-      expect(reasonOf(() => read({ authorization_details: [long] }))).to.equal('too_many_details');
+      for (const credential_configuration_id of ['pid', 'unknown']) {
+        const long = detail({ credential_configuration_id, credential_identifiers: identifiers });
+        expect(reasonOf(() => read({ authorization_details: [long] }))).to.equal('too_many_details');
+      }
+      const halves = [identifiers.slice(0, 600), identifiers.slice(600)].map((credential_identifiers) =>
+        detail({ credential_configuration_id: 'pid', credential_identifiers }),
+      );
+      expect(reasonOf(() => read({ authorization_details: halves }))).to.equal('too_many_details');
     });
   });
 
   const table: readonly [string, object, string][] = [
+    ['no issuer', { iss: undefined }, 'issuer'],
     ['no subject', { sub: undefined }, 'subject'],
     ['an empty subject', { sub: '' }, 'subject'],
     ['a subject that is no text', { sub: 7 }, 'subject'],
@@ -164,6 +177,17 @@ describe('an access token of an external authorization server', () => {
     });
   }
 
+  it('is told by its type, whatever else it says, or by its claims', () => {
+    expect(reasonOf(() => read({ nonce: 'x' }, 'at+jwt'))).to.equal(undefined);
+    expect(reasonOf(() => read({ typ: 'Bearer' }, 'jwt'))).to.equal(undefined);
+    for (const typ of ['ID', 'Refresh', 'Offline', 'Logout']) {
+      expect(
+        reasonOf(() => read({ typ }, 'jwt')),
+        typ,
+      ).to.equal('id_token');
+    }
+  });
+
   for (const type of [undefined, 'jwt']) {
     for (const mark of ['nonce', 'at_hash']) {
       it(`is refused as an ID token with ${mark} when its type is ${type ?? 'absent'}`, () => {
@@ -174,6 +198,15 @@ describe('an access token of an external authorization server', () => {
       });
     }
   }
+});
+
+describe('a token that is taken from its bearer', () => {
+  it('is bound to nothing', () => {
+    expect(reasonOf(() => assertBearer({}))).to.equal(undefined);
+    for (const cnf of [{ jkt: 'abc' }, null]) {
+      expect(reasonOf(() => assertBearer({ cnf }))).to.equal('key_binding');
+    }
+  });
 });
 
 describe('the issuer that a token names', () => {

@@ -51,6 +51,8 @@ describe('the keys of another server', () => {
   it('say it more narrowly by their alg', () => {
     expect(read({ ...rsa, alg: 'PS256' })[0]?.algorithms).to.deep.equal(['PS256']);
     expect(read({ ...ed, alg: 'EdDSA' })[0]?.algorithms).to.have.members(['EdDSA', 'Ed25519']);
+    const verifying = { ...p256, use: 'sig', key_ops: ['verify', 'sign'] };
+    expect(read(verifying)[0]?.algorithms, 'or not at all').to.deep.equal(['ES256']);
   });
 
   it('lose every member that does not make the key', () => {
@@ -68,8 +70,17 @@ describe('the keys of another server', () => {
     ['none written on a public key', { ...rsa, alg: 'none' }],
     ['a curve we do not know', { ...p256, crv: 'secp256k1' }],
     ['a short modulus', jwkOf(generateKeyPairSync('rsa', { modulusLength: 1024 }))],
-    ['an endless modulus', { ...rsa, n: 'A'.repeat(1404) }],
+    ['an algorithm of another type on Ed25519', { ...ed, alg: 'ES256' }],
+    ['a curve of another type', { ...ed, crv: 'P-256' }],
+    ['a curve of another type than EC', { ...p256, crv: 'Ed25519' }],
+    ['no curve and no type', { x: String(p256['x']), y: String(p256['y']) }],
+    ['a coordinate that is no base64url', { ...ed, x: '!' }],
+    ['a coordinate that is no text', { ...ed, x: 7 }],
+    ['a point with one coordinate', { kty: 'EC', crv: 'P-256', x: String(p256['x']) }],
+    ['an endless modulus', { ...rsa, n: 'A'.repeat(1368) }],
+    ['a modulus that is no text', { ...rsa, n: 7 }],
     ['an endless exponent', { ...rsa, e: 'A'.repeat(344) }],
+    ['an exponent that is no text', { ...rsa, e: 65_537 }],
     ['a name that is no text', { ...p256, kid: 7 }],
     ['no object', 'key'],
     ['null', null],
@@ -113,6 +124,7 @@ describe('the header of a foreign token', () => {
       'at+jwt',
     ]);
     expect(opened).to.include({ algorithm: 'PS256', keyId: 'k', type: 'at+jwt' });
+    expect(reason({ alg: 'ES256' }), 'without a kid').to.equal(undefined);
   });
 
   for (const alg of ['none', 'None', 'HS256', 'HS512', 'RS1', 'ES256K', '', 7, null, undefined]) {
@@ -158,6 +170,11 @@ describe('the claims of a foreign token', () => {
     expect(reason({})).to.equal(undefined);
     expect(reason({ aud: ['others', 'us'] })).to.equal(undefined);
     expect(reason({ iat: undefined, nbf: undefined })).to.equal(undefined);
+  });
+
+  it('are accepted whoever they are for, where that is not ours to judge', () => {
+    const expected = { issuer: ISSUER, audience: undefined, now: NOW };
+    expect(reasonOf(() => acceptForeignClaims({ ...good, aud: 'others' }, expected))).to.equal(undefined);
   });
 
   it('may be off by a minute, not more', () => {

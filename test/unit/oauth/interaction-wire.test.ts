@@ -11,21 +11,12 @@ import {
   responseModeOf,
   sessionFailure,
 } from '../../../domain/oauth/interaction-wire.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
+import { outcomeOf as outcome } from '../../support/failure-code.ts';
 
 const ENDPOINT = 'https://issuer.example/acme/interactive-authorization';
 const IA = 'urn:openid:dcp:ia:';
 const IAE = 'urn:openid:dcp:iae:';
 const WIRES: readonly InteractionWire[] = ['ia', 'iae', 'plain'];
-
-function outcome<T>(attempt: () => T): T | string {
-  try {
-    return attempt();
-  } catch (error) {
-    if (error instanceof Failure) return error.code;
-    throw error;
-  }
-}
 
 describe('interaction types of a wallet', () => {
   // biome-ignore format: a table

@@ -12,9 +12,13 @@ import {
   requiredActions,
   suspend,
 } from '../../../domain/oauth/interaction.ts';
-import { openDecrypted, openPresentation } from '../../../domain/oauth/interaction-presentation.ts';
+import {
+  openDecrypted,
+  openPresentation,
+  presentationParameters,
+} from '../../../domain/oauth/interaction-presentation.ts';
 import type { InteractiveAction } from '../../../domain/oauth/interactive-action.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
+import { outcomeOf as outcome } from '../../support/failure-code.ts';
 import { CODE_VERIFIER } from '../../support/raw-wallet.ts';
 
 const CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';
@@ -48,15 +52,6 @@ function begun(actions: readonly InteractiveAction[], pending?: Interaction['pen
   return pending === undefined ? interaction : { ...interaction, pending };
 }
 
-function outcome<T>(attempt: () => T): T | string {
-  try {
-    return attempt();
-  } catch (error) {
-    if (error instanceof Failure) return error.code;
-    throw error;
-  }
-}
-
 describe('the actions of an interactive authorization', () => {
   const [a, b, page] = [show('a'), show('b'), visit('https://x.example/')];
   const configurations = [
@@ -87,6 +82,7 @@ describe('the actions of an interactive authorization', () => {
     const credentials = [
       { id: 'card', values: { name: 'Ada' } },
       { id: 'optional', error: 'missing' },
+      { values: { name: 'of no query' } },
     ];
     const second = completeAction(start, credentials);
     expect(second).to.deep.equal({
@@ -98,6 +94,7 @@ describe('the actions of an interactive authorization', () => {
     expect(third).to.deep.equal({ ...second, actions: [b], done: third.done });
     const last = completeAction(third, [{ id: 'card', values: [{ name: 'Bob' }] }]);
     expect(last.actions).to.deep.equal([]);
+    expect(completeAction(last).done, 'and nothing more is to be done').to.deep.equal(last.done);
     expect(last.presented.map(({ values }) => values)).to.deep.equal([{ name: 'Ada' }, [{ name: 'Bob' }]]);
   });
 
@@ -123,6 +120,18 @@ describe('the actions of an interactive authorization', () => {
 
   it('cannot be answered while a backend is asked', () => {
     expect(suspend(begun([a], PRESENTATION))).to.deep.equal(begun([a]));
+  });
+});
+
+describe('the presentation that an interactive authorization asks for', () => {
+  it('is encrypted where it has a key, and plain where it has none', () => {
+    const modeOf = (pending: PendingPresentation) =>
+      presentationParameters('ia', pending, [])['response_mode'];
+    const encryption = { publicJwk: { kty: 'EC' }, d: 'd' };
+    expect([modeOf(PRESENTATION), modeOf({ ...PRESENTATION, encryption })]).to.deep.equal([
+      'ia_post',
+      'ia_post.jwt',
+    ]);
   });
 });
 

@@ -1,11 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
 import { makeRefreshToken, readRefreshToken } from '../../../domain/oauth/refresh-token.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
-import { newKey } from '../../support/raw-wallet.ts';
+import { makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
 import { endOf, WalletWorld } from '../wallet-kit.ts';
@@ -54,6 +55,31 @@ describe('RefreshAccess', () => {
     expect((await wallet.refresh(refreshToken)).body.refresh_token).to.equal(refreshToken);
     expect(await stored(refreshToken)).to.deep.include({ generation: 0, revokedAt: null });
     expect((await wallet.issue(body.access_token)).credentials).to.have.length(1);
+  });
+
+  it('is for no stranger who takes the name of a wallet that is registered no more', async () => {
+    const key = newKey();
+    const asserted = () => {
+      const times = { iat: world.seconds, exp: world.seconds + 300, jti: world.random.token() };
+      const client_assertion = makeJwt(
+        key,
+        { alg: 'ES256' },
+        { iss: 'bank', sub: 'bank', aud: wallet.issuer, ...times },
+      );
+      return { client_id: 'bank', client_assertion, client_assertion_type: ASSERTION_TYPE };
+    };
+    await world.issues({ walletClients: [{ client_id: 'bank', jwks: { keys: [key.jwk] } }] });
+    const { code } = await anOffer(world);
+    const { body } = await wallet.redeem(code, { request: wallet.oauth('token', asserted()) });
+    const token = body.refresh_token ?? '';
+    const stranger = new Wallet(world);
+    const asBank = (form: Record<string, string>) =>
+      endOf(stranger.refresh(token, { request: stranger.oauth('token', form) }));
+    expect(await asBank(asserted())).to.equal('done');
+    expect(await asBank({ client_id: 'bank' })).to.equal('invalid_client');
+    await world.issues();
+    expect(await asBank({ client_id: 'bank' })).to.equal('invalid_grant');
+    expect(await stored(token)).to.deep.include({ revokedAt: null });
   });
 
   it('covers what was granted, or less of it where the wallet asks for less', async () => {

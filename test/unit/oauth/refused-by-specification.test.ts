@@ -4,36 +4,39 @@ import { readResponseEncryption } from '../../../domain/issuance/encryption.ts';
 import { acceptJwtProof, openJwtProof } from '../../../domain/issuance/proof.ts';
 import { acceptDpopProof, openDpopProof } from '../../../domain/oauth/dpop.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { codeOf } from '../../support/failure-code.ts';
 import { dpopProof, keyProof, newKey, now } from '../../support/raw-wallet.ts';
 
 const URL = 'https://issuer.example/acme/token';
 const ISSUER = 'https://issuer.example/acme';
 
-const codeOf = (work: () => unknown) => {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Failure) return error.code;
-    throw error;
-  }
-  return 'taken';
-};
+const judged = (payload: Record<string, unknown>) =>
+  codeOf(() =>
+    acceptDpopProof(openDpopProof([dpopProof(newKey(), URL, { payload })]), {
+      ...{ method: 'POST', url: URL, now: new Date() },
+    }),
+  );
+
+describe('The address of a DPoP proof', () => {
+  it('is that of the request, however it is written', () => {
+    // RFC 9449 section 4.3: without query and fragment
+    for (const htu of [`${URL}?a=b#c`, 'HTTPS://Issuer.example:443/acme/x/../%74oken']) {
+      expect(judged({ htu }), htu).to.equal('taken');
+    }
+    for (const htu of [`${URL}s`, 'nonsense']) expect(judged({ htu }), htu).to.equal('invalid_dpop_proof');
+  });
+});
 
 describe('The times of a DPoP proof', () => {
-  const judged = (payload: Record<string, unknown>) =>
-    codeOf(() =>
-      acceptDpopProof(openDpopProof([dpopProof(newKey(), URL, { payload })]), {
-        ...{ method: 'POST', url: URL, now: new Date() },
-      }),
-    );
   for (const [what, payload] of [
-    ['an end that has passed', { exp: now() - 1 }],
-    ['an end that is a text', { exp: 'later' }],
-    ['a beginning in two minutes', { nbf: now() + 120 }],
-    ['a beginning that is a text', { nbf: 'soon' }],
+    ['an end that has passed', () => ({ exp: now() - 1 })],
+    ['an end that is a text', () => ({ exp: 'later' })],
+    ['an end that is a number as a text', () => ({ exp: `${now() + 60}` })],
+    ['a beginning in two minutes', () => ({ nbf: now() + 120 })],
+    ['a beginning that is a text', () => ({ nbf: 'soon' })],
   ] as const) {
     it(`refuse ${what}`, () => {
-      expect(judged(payload)).to.equal('invalid_dpop_proof');
+      expect(judged(payload())).to.equal('invalid_dpop_proof');
     });
   }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
 import { PRE_AUTHORIZED_CODE_GRANT, readTokenRequest } from '../../../domain/oauth/token-request.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
+import { codeOf } from '../../support/failure-code.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 
 const ISSUER = 'https://issuer.example/acme';
@@ -22,15 +22,6 @@ const token = (entries: readonly Entry[]) =>
     'built-in',
     ISSUER,
   );
-const codeOf = (work: () => unknown) => {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Failure) return error.code;
-    throw error;
-  }
-  return 'done';
-};
 
 describe('What a wallet asks for by details and by scope', () => {
   it('is all of it: each is read for itself', () => {
@@ -45,7 +36,7 @@ describe('What a wallet asks for by details and by scope', () => {
 
   it('is refused by scope when there is nothing else, and only then', () => {
     expect(codeOf(() => asked({ scope: 'unknown' }))).to.equal('invalid_scope');
-    expect(codeOf(() => asked({ ...details([CARD]), scope: 'unknown' }))).to.equal('done');
+    expect(codeOf(() => asked({ ...details([CARD]), scope: 'unknown' }))).to.equal('taken');
   });
 
   const path = (...steps: unknown[]) => ({ path: steps });
@@ -59,6 +50,8 @@ describe('What a wallet asks for by details and by scope', () => {
     ['no path', { claims: [{ mandatory: true }] }],
     ['no claims', { claims: [] }],
     ['claims that are an object', { claims: path('a') }],
+    ['a path without end', { claims: [path(...Array(33).fill('a'))] }],
+    ['an endless name', { claims: [path('a'.repeat(201))] }],
     ['an object that is an array elsewhere', { claims: [path('a', 'b'), path('a', null)] }],
   ];
   for (const [what, change] of refused) {
@@ -72,13 +65,15 @@ describe('What a wallet asks for by details and by scope', () => {
   for (const [what, change] of [
     ['this issuer in locations', { locations: [ISSUER, 'https://else.example'] }],
     ['claims in an array', { claims: [path('a'), path('a', null), path('a', 0), path('b', 'c')] }],
+    ['a long path', { claims: [path(...Array(32).fill('a'.repeat(200)))] }],
+    ['names like numbers', { claims: [path('a', '0'), path('b', 0), path('a', '1', '0')] }],
     ['a key of an mdoc that is negative', { claims: [path('org.iso', 'a', -1)] }],
     ['members that nobody knows', { else: 1 }],
   ] as const) {
     it(`is taken with ${what}`, () => {
       const entry = { ...CARD, ...change };
-      expect(codeOf(() => asked(details([entry])))).to.equal('done');
-      expect(codeOf(() => token([entry]))).to.equal('done');
+      expect(codeOf(() => asked(details([entry])))).to.equal('taken');
+      expect(codeOf(() => token([entry]))).to.equal('taken');
     });
   }
 

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { credentialFindings } from '../../../domain/issuance/credential-findings.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
-import { issuanceFindings } from '../../../domain/issuance/issuance-findings.ts';
+import { issuanceFindings, profileFindings } from '../../../domain/issuance/issuance-findings.ts';
 import type { Finding, Profile } from '../../../domain/shared/finding.ts';
 import { statusListFindings } from '../../../domain/tenants/settings-findings.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
@@ -38,6 +39,14 @@ const LICENCE = {
   id: 'mdl',
   config: { format: 'mso_mdoc', display, docType: 'org.iso.18013.5.1.mDL' },
   keyAttestationsRequired: {},
+};
+/** Of a licence, where not any text will do. */
+const VALUES: Readonly<Record<string, unknown>> = {
+  birth_date: '1985-12-10',
+  issue_date: '2026-01-01',
+  expiry_date: '2031-01-01',
+  portrait: 'data:image/jpeg;base64,/9j/4AAQSkZJRg==',
+  driving_privileges: [{ vehicle_category_code: 'B' }],
 };
 const MDOC_QUERY = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'org.iso.18013.5.1.mDL' } };
 const QUERY = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
@@ -84,6 +93,14 @@ describe('What somebody refuses of a configuration', () => {
       { haip: false },
     ],
   ];
+  it('of an issuer: nothing of attestations that somebody is trusted for, or that nobody asks for', () => {
+    const walletProviderTrustLists = ['https://lists.example/lote'];
+    const signers = { walletProviderTrustListCertificates: [] };
+    expect(ofIssuance({ walletClients: [], walletProviderTrustLists, ...signers })).to.deep.equal([]);
+    const open = { walletClients: [], walletAttestationRequired: false };
+    expect(members(ofIssuance(open))).to.deep.equal(['walletAttestationRequired']);
+  });
+
   for (const [what, changes, member, { haip }] of ISSUANCES) {
     it(`of an issuer: ${what}`, () => {
       expect(members(ofIssuance(changes))).to.deep.equal([member]);
@@ -93,17 +110,47 @@ describe('What somebody refuses of a configuration', () => {
 
   it('of an issuer: nothing of one that does as HAIP says, nor of what its profile fills in', () => {
     expect(ofIssuance({})).to.deep.equal([]);
-    const open = { walletAttestationRequired: null, dPopNonce: null };
-    expect(members(ofIssuance(open))).to.deep.equal(['walletAttestationRequired', 'dPopNonce']);
-    // What is left open contradicts nothing.
-    expect(refused(ofIssuance(open))).to.deep.equal([]);
-    expect(ofIssuance(open, 'haip')).to.deep.equal([]);
+    for (const none of [null, undefined]) {
+      const open = { walletAttestationRequired: none, dPopNonce: none };
+      expect(members(ofIssuance(open))).to.deep.equal(['walletAttestationRequired', 'dPopNonce']);
+      // What is left open contradicts nothing.
+      expect(refused(ofIssuance(open))).to.deep.equal([]);
+      expect(ofIssuance(open, 'haip')).to.deep.equal([]);
+    }
+  });
+
+  it('of a tenant that takes a profile on: whom its issuer keeps out from then on', () => {
+    const stored = (changes: object) => ({
+      ...IssuanceConfigurationBody.parse({ ...ISSUANCE, walletClients: [], ...changes }),
+      ...{ id: 'default' as const, createdAt: new Date(0), updatedAt: new Date(0) },
+    });
+    for (const issuance of [undefined, stored({ walletAttestationRequired: null })]) {
+      const [found, ...more] = profileFindings('haip', issuance);
+      expect([found?.member, found?.concerns, more]).to.deep.equal(['profile', 'every wallet', []]);
+      expect(profileFindings(null, issuance)).to.deep.equal([]);
+    }
+    expect(profileFindings('haip', stored({ walletClients: [CLIENT] }))).to.deep.equal([]);
   });
 
   const ofCredential = (body: object) => credentialFindings(CredentialConfigurationBody.parse(body));
   const CREDENTIALS: [string, object, string][] = [
     ['unbound', { keyBinding: false, keyAttestationsRequired: null }, 'keyBinding'],
     ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
+    ['without a word on key attestations', { keyAttestationsRequired: undefined }, 'keyAttestationsRequired'],
+    ['without a name', { config: { format: 'dc+sd-jwt' } }, 'config.display'],
+    ['without an end', { lifeTime: undefined }, 'statusManagement'],
+    ['that another wallet takes away', { oneActiveSet: true, statusManagement: true }, 'oneActiveSet'],
+    ['without a frame', { disclosureFrame: undefined }, 'disclosureFrame'],
+    [
+      'a display in no language, of a type that the service hosts',
+      { vct: { name: 'Acme' }, config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } },
+      'config.display.0.locale',
+    ],
+    [
+      'a display in no language, of no type',
+      { vct: null, config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } },
+      'config.display.0.locale',
+    ],
     ['one type of proof alone', { proofTypes: ['attestation'] }, 'proofTypes'],
     ['for ever', { lifeTime: null }, 'statusManagement'],
     ['so short that copies look alike by their end', { lifeTime: 1209 }, 'lifeTime'],
@@ -130,6 +177,7 @@ describe('What somebody refuses of a configuration', () => {
       config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] },
     };
     expect(ofCredential(elsewhere)).to.deep.equal([]);
+    expect(ofCredential({ ...elsewhere, vct: { vct: 'urn:pid', name: 'Acme' } })).to.deep.equal([]);
   });
 
   it('of a driving licence: the elements that it lacks, where it holds any', () => {
@@ -140,7 +188,12 @@ describe('What somebody refuses of a configuration', () => {
     expect(flat?.message).to.include('given_name, birth_date').and.not.include('family_name');
     const claimsByNamespace = { 'org.iso.18013.5.1': { family_name: 'Lovelace' } };
     const held = { ...LICENCE, config: { ...LICENCE.config, claimsByNamespace } };
-    expect(members(ofCredential(held))).to.deep.equal(['config.claimsByNamespace']);
+    for (const claims of [null, undefined]) {
+      expect(members(ofCredential({ ...held, claims }))).to.deep.equal(['config.claimsByNamespace']);
+    }
+    const lacking = flat?.message.match(/needs (.*)/)?.[1]?.split(', ') ?? [];
+    const whole = Object.fromEntries(['family_name', ...lacking].map((name) => [name, VALUES[name] ?? 'x']));
+    expect(ofCredential({ ...LICENCE, claims: whole }), 'nothing where it lacks none').to.deep.equal([]);
     const other = { ...LICENCE, config: { ...LICENCE.config, docType: 'com.acme.card' }, claims: { a: 1 } };
     expect(ofCredential(other)).to.deep.equal([]);
   });
@@ -153,6 +206,7 @@ describe('What somebody refuses of a configuration', () => {
     ['a name by host', { clientIdPrefix: 'x509_san_dns' }, 'clientIdPrefix', { haip: true }],
     ['an unsigned request', { clientIdPrefix: 'redirect_uri' }, 'clientIdPrefix', { haip: true }],
     ['a browser that stays away', { redirectUri: null }, 'redirectUri', { haip: false }],
+    ['a browser that is sent nowhere', { redirectUri: undefined }, 'redirectUri', { haip: false }],
     [
       'copies of credentials',
       { dcql_query: waiving },
@@ -205,11 +259,17 @@ describe('What somebody refuses of a configuration', () => {
       expect(ofPresentation({ dcql_query: { credentials: [{ ...QUERY, ...more }] } })).to.deep.equal([]);
   });
 
+  it('of a request: nothing of transactions that an SD-JWT VC confirms', () => {
+    const transaction_data = [{ type: 'pay', credential_ids: ['pid'] }];
+    expect(ofPresentation({ transaction_data })).to.deep.equal([]);
+  });
+
   it('of a request: an issuer that is trusted by its own certificate, and not one by its authority', async () => {
     expect(ofPresentation({})).to.deep.equal([]);
     const root = await certify({ name: 'Root', ca: true });
     const leaf = await certify({ name: 'Leaf', by: root });
-    const anchors = [{ certificate: pem(root) }, { certificate: pem(leaf) }];
+    const junk = writePemCertificates([Buffer.from('junk').toString('base64')]);
+    const anchors = [pem(root), pem(leaf), 'no certificate', junk].map((certificate) => ({ certificate }));
     expect(refused(ofPresentation({ trustAnchors: anchors }))).to.deep.equal(['trustAnchors.1.certificate']);
   });
 
@@ -217,6 +277,7 @@ describe('What somebody refuses of a configuration', () => {
     const of = (statusListConfig: Parameters<typeof statusListFindings>[0]['statusListConfig']) =>
       members(statusListFindings({ statusListConfig }));
     expect(of(null)).to.deep.equal([]);
+    for (const open of [{}, { ttl: null, capacity: null }]) expect(of(open)).to.deep.equal([]);
     expect(of({ ttl: 86_400, capacity: 10_000 })).to.deep.equal([]);
     expect(of({ ttl: 86_401, capacity: 9_999 })).to.deep.equal(['ttl', 'capacity']);
   });

@@ -39,6 +39,11 @@ describe('A registration certificate covers', () => {
     ['claims in another order', [PID], asked(claims(['address', 'street'], ['given_name']))],
     ['a wildcard as it is registered', [PID], asked(claims(['degrees', null, 'type']))],
     ['types in another order', [PID], asked({ meta: { vct_values: ['urn:pid:2', 'urn:pid:1'] } })],
+    [
+      'meta with nothing in it',
+      [{ ...PID, meta: { ...META, a: null } }],
+      asked({ meta: { a: null, ...META } }),
+    ],
     ['meta in another order', [{ ...PID, meta: { a: 1, ...META } }], asked({ meta: { ...META, a: 1 } })],
     [
       'claims that stand in two entries',

@@ -33,6 +33,9 @@ const refusalOf = (work: () => unknown): string => {
 };
 
 describe('A registration certificate', () => {
+  const entry = (more: object) => ({ credentials: [{ format: 'x', meta: {}, ...more }] });
+  const claim = { path: ['a'] };
+
   it('is read in the names of V1.2.1', () => {
     const meta = { vct_values: ['x'] };
     const status = { status_list: { idx: 1, uri: 'https://x.example' } };
@@ -67,6 +70,13 @@ describe('A registration certificate', () => {
     });
   });
 
+  it('is read without what it does not say', () => {
+    expect(read({})).to.deep.equal({ subject: 'VATDE-1', issuedAt: NOW });
+    const { credentials, intendedUseId } = read({ ...entry({}), intended_uses: [{ id: 'use-1' }] });
+    expect(credentials).to.deep.equal([{ format: 'x', meta: {} }]);
+    expect(intendedUseId).to.equal('use-1');
+  });
+
   const headers: [string, object, string][] = [
     ['of another type', { typ: 'rc-rp+jwt' }, 'its type is not rc-wrp+jwt'],
     ['without type', { typ: undefined }, 'its type is not rc-wrp+jwt'],
@@ -96,8 +106,6 @@ describe('A registration certificate', () => {
     }
   });
 
-  const entry = (more: object) => ({ credentials: [{ format: 'x', meta: {}, ...more }] });
-  const claim = { path: ['a'] };
   const payloads: [string, object, string][] = [
     ['nobody', { sub: undefined }, 'sub'],
     ['nobody by name', { sub: '' }, 'sub'],
@@ -109,6 +117,17 @@ describe('A registration certificate', () => {
     ['two intended uses', { intended_use_id: ['a', 'b'] }, 'several intended uses'],
     ['two intended uses in a list', { intended_uses: [{ id: 'a' }, { id: 'b' }] }, 'several intended uses'],
     ['an intended use without name', { intended_use_id: '' }, 'intended_use_id'],
+    ['an intended use that is no text', { intended_use_id: 7 }, 'intended_use_id'],
+    ['an intended use without identifier', { intended_uses: [{}] }, 'intended_use_id'],
+    ['a subject that is no text', { sub: 7 }, 'sub'],
+    ['a credential that is no object', { credentials: ['x'] }, 'credentials'],
+    ['a credential that is null', { credentials: [null] }, 'credentials'],
+    ['a time that is a text', { exp: `${SECONDS}` }, 'exp'],
+    ['a credential whose format is no text', entry({ format: 7 }), 'credentials'],
+    ['a credential whose meta is no object', entry({ meta: 'x' }), 'credentials'],
+    ['a claim that is no object', entry({ claim: ['a'] }), 'credentials'],
+    ['a claim whose path is no list', entry({ claim: [{ path: 'a' }] }), 'credentials'],
+    ['too many claims', entry({ claim: Array(1001).fill(claim) }), 'credentials'],
     ['credentials that are no list', { credentials: {} }, 'credentials'],
     ['a credential without format', { credentials: [{ meta: {} }] }, 'credentials'],
     ['claims that are no list', entry({ claim: null }), 'credentials'],

@@ -72,7 +72,8 @@ describe('A request for a registration certificate', () => {
   it('is not complete without anything to ask for or to provide', () => {
     expect(completeRegistration({}, WHY, undefined)).to.deep.equal({ missing: 'credentials' });
     const provided_attestations = [{ format: 'dc+sd-jwt', meta: {} }];
-    expect(completeRegistration({ provided_attestations }, WHY, undefined)).to.not.have.property('missing');
+    const provided = completeRegistration({ provided_attestations }, WHY, undefined);
+    expect(provided).to.deep.equal({ ...WHY, provided_attestations });
   });
 
   const withValues = { ...CREDENTIALS[0], claims: [{ path: ['a'], values: [1] }] };
@@ -125,6 +126,10 @@ describe('The login at a registrar', () => {
     const { password: _password, clientSecret: _secret, ...same } = body;
     expect(mergeRegistrarConfiguration(known, same)).to.deep.equal(body);
     expect(mergeRegistrarConfiguration(known, { clientSecret: null }).clientSecret).to.equal(null);
+    const open = { ...known, clientSecret: null };
+    expect(mergeRegistrarConfiguration(open, { clientId: 'other' }), 'which has none').to.include({
+      clientId: 'other',
+    });
   });
 
   const moves: [object, string][] = [

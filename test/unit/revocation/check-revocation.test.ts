@@ -6,8 +6,13 @@ import { RemoteError } from '../../../application/ports/remote.ts';
 import { RevocationChecker } from '../../../application/revocation/check-revocation.ts';
 import { OcspResponders } from '../../../application/revocation/ocsp-responders.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
+import { readCertificate } from '../../../domain/formats/der/certificate.ts';
+import { readCrl } from '../../../domain/formats/der/crl.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import type { CertificateRevocation } from '../../../domain/verification/certificate-revocation.ts';
+import {
+  type CertificateRevocation,
+  listFault,
+} from '../../../domain/verification/certificate-revocation.ts';
 import {
   type CrlOptions,
   crlNumber,
@@ -212,6 +217,32 @@ describe('Revocation of the certificates of issuers', () => {
     serve(OF_MIDDLE, { by: middle, extensions: [scope(scopeOf(OF_MIDDLE), FLAG.users)] });
     serve(OF_ROOT, { by: root, extensions: [scope(FLAG.authorities)] });
     expect(await check()).to.include('required: signer: not on');
+  });
+
+  it('is believed of a list that names the key of its issuer, or any where that one names none', async () => {
+    const signedBy = (keyId: string) =>
+      extension('551d23', Buffer.concat([Buffer.from('30168014', 'hex'), Buffer.from(keyId, 'hex')]));
+    const keyId = '00112233445566778899aabbccddeeff00112233';
+    for (const [named, authorityKeyId] of [[keyId, keyId], [null]] as const) {
+      const by = await certify({ name: 'Named', ca: true, keyId: named });
+      const signer = await certify({
+        name: 'Signer',
+        by,
+        lists: [OF_MIDDLE],
+        ...(authorityKeyId && { authorityKeyId }),
+      });
+      lists = new RevocationLists({ remote, certificates, clock, eventBus, log: new NoLog() });
+      serve(OF_MIDDLE, { by, extensions: [signedBy(keyId)] });
+      expect(await check('required', { chain: [signer], anchor: by })).to.include('required: signer: not on');
+    }
+  });
+
+  it('is believed of an issuer that does not say what its key is for', () => {
+    const list = readCrl(makeCrl({ by: root, thisUpdate: at(-HOUR), nextUpdate: at(HOUR) }));
+    const issuer = readCertificate(Buffer.from(root.certificate, 'base64'));
+    if (issuer === undefined) throw new Error('unreadable');
+    const { keyUsage: _, ...unlimited } = issuer;
+    expect(listFault(list, unlimited, clock.now())).to.equal(undefined);
   });
 
   it('is not believed of an issuer that may not sign lists', async () => {

@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { OcspResponders } from '../../../application/revocation/ocsp-responders.ts';
+import { readCertificate } from '../../../domain/formats/der/certificate.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
+import { mayAnswer } from '../../../domain/verification/certificate-revocation.ts';
 import { namesOf } from '../../support/crl-maker.ts';
 import { makeOcspResponse, type OcspOptions } from '../../support/ocsp-maker.ts';
 import { type CertificateOptions, type Certified, certify } from '../../support/test-certificates.ts';
@@ -77,6 +79,16 @@ describe('A responder that is asked about a certificate', () => {
     clock.time += 2 * HOUR;
     serve({ status: 'revoked' });
     expect(await ask(), 'within an hour').to.equal('revoked');
+  });
+
+  it('may be one that the issuer certified for it, and not one of another issuer', async () => {
+    const read = ({ certificate }: Certified) => {
+      const known = readCertificate(Buffer.from(certificate, 'base64'));
+      if (known === undefined) throw new Error('unreadable');
+      return known;
+    };
+    expect(mayAnswer(read(await responder()), read(authority))).to.equal(true);
+    expect(mayAnswer(read(await responder()), read(other))).to.equal(false);
   });
 
   it('may leave out the parameters of the hash', async () => {

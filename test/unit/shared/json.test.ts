@@ -1,5 +1,15 @@
 import { expect } from 'chai';
-import { parseJson } from '../../../domain/shared/json.ts';
+import {
+  canonicalJson,
+  decodeJson,
+  isTexts,
+  type Json,
+  lengthOf,
+  mapTexts,
+  parseJson,
+  parseJsonObject,
+  valueAt,
+} from '../../../domain/shared/json.ts';
 
 describe('JSON of outsiders', () => {
   for (const text of [
@@ -10,6 +20,7 @@ describe('JSON of outsiders', () => {
     '[-1.5E+309]',
     '-9007199254740993',
     '9007199254740993.0',
+    '9007199254740994.1',
     '9007199254740993e0',
     '{"a":900719925474099.3E1}',
     '[0.09007199254740993e17]',
@@ -17,6 +28,8 @@ describe('JSON of outsiders', () => {
     '{"a":9007199254740993}',
     '[9007199254740993]',
     '{"a":\n  10000000000000000000001}',
+    '4503599627370497.5',
+    '[1,2,-9007199254740993.000]',
   ]) {
     it(`is refused with an integer that would become another one: ${JSON.stringify(text)}`, () => {
       expect(parseJson(text)).to.equal(undefined);
@@ -33,8 +46,18 @@ describe('JSON of outsiders', () => {
     ['1.7976931348623157e+308', Number.MAX_VALUE],
     ['0.12345678901234567890', Number('0.1234567890123456789')],
     ['9007199254740992', 2 ** 53],
+    ['{"exp":1700000000.000000}', { exp: 1_700_000_000 }],
+    ['-9007199254740991.00', Number.MIN_SAFE_INTEGER],
+    ['[1e2,1E+002,12345678901234.50]', [100, 100, 12_345_678_901_234.5]],
     ['10000000000000000000000', 1e22],
     ['-44001619498386330', Number('-44001619498386330')],
+    [
+      '["a",null,true,{"b":0.12345678901234567890}]',
+      ['a', null, true, { b: Number('0.1234567890123456789') }],
+    ],
+    ['{"a":"\\\\","b":"\\"","c":1}', { a: '\\', b: '"', c: 1 }],
+    ['{"a":"\\",\\"b\\":","b":1}', { a: '","b":', b: 1 }],
+    ['{"a":"\\u0062","b":["\\u0061","b","b"]}', { a: 'b', b: ['a', 'b', 'b'] }],
   ] as const) {
     it(`is taken: ${text}`, () => expect(parseJson(text)).to.deep.equal(value));
   }
@@ -55,8 +78,115 @@ describe('JSON of outsiders', () => {
   for (const text of ['"\\u0000"', '"\\ud800"', '{"\\u0000":1}', '{"a":"\\udc00 x"}']) {
     it(`is refused with what is no text: ${text}`, () => expect(parseJson(text)).to.equal(undefined));
   }
+  for (const text of [
+    '{"a":"\\\\","a":1}',
+    '{"\\"":1,"\\"":2}',
+    '{"a" :1,"a":2}',
+    '{"a"\n\t\r :1,"b":"a","a" : 2}',
+    '{"b":[{"c":"d"}],"b" :0}',
+  ]) {
+    it(`is refused with a member that stands there twice: ${JSON.stringify(text)}`, () => {
+      expect(parseJson(text)).to.equal(undefined);
+    });
+  }
+  it('may say one text at several places', () => {
+    const value = { a: 'a', b: ['a', 'a'], c: { a: 'a ' } };
+    for (const space of [undefined, ' ', '\n\t'])
+      expect(parseJson(JSON.stringify(value, null, space))).to.deep.equal(value);
+    expect(parseJson('{"a":"b" ,"b" :"b" }')).to.deep.equal({ a: 'b', b: 'b' });
+  });
+  it('is read in the time of its length, whatever numbers stand in it', () => {
+    const [many, zeros, ones] = ['1,'.repeat(200_000), '0'.repeat(500_000), '1'.repeat(500_000)];
+    const texts = [`[1e100,${many}1]`, `[1.${zeros}1]`, `[0.${ones}]`, `[${ones}e-${ones}]`];
+    for (const text of texts) {
+      const began = performance.now();
+      parseJson(text);
+      expect(performance.now() - began, text.slice(0, 20)).to.be.lessThan(400);
+    }
+  });
   it('may have any escape of text', () => {
     expect(parseJson('{"\\u0061":"\\ud83d\\ude00\\n\\\\u0000"}')).to.deep.equal({ a: '😀\n\\u0000' });
     expect(parseJson('{"a":1,"\\u0061":2}'), 'twice, in other words').to.equal(undefined);
+  });
+});
+
+describe('A JSON document', () => {
+  it('nests as deep as allowed', () => {
+    for (const [text, depth] of [
+      ['[[1]]', 2],
+      ['{"a":[{"b":1}]}', 3],
+      ['[[],[[]],{}]', 3],
+    ] as const) {
+      expect(parseJson(text, depth), text).to.not.equal(undefined);
+      expect(parseJson(text, depth - 1), text).to.equal(undefined);
+    }
+  });
+
+  it('is read out of base64url of UTF-8', () => {
+    const decode = (bytes: string | Buffer) => decodeJson(Buffer.from(bytes as string).toString('base64url'));
+    expect(decode('{"a":"ö"}')).to.deep.equal({ a: 'ö' });
+    expect(decode(Buffer.from([0x22, 0xff, 0x22]))).to.equal(undefined);
+    expect([decodeJson('e30='), decodeJson('*')]).to.deep.equal([undefined, undefined]);
+  });
+
+  it('is an object where one is wanted', () => {
+    expect(parseJsonObject('{"a":1}')).to.deep.equal({ a: 1 });
+    for (const text of ['[]', 'null', '"a"', '1', '{'])
+      expect(parseJsonObject(text), text).to.equal(undefined);
+  });
+
+  it('has one text, in whatever order its members came', () => {
+    const text = '{"a":{"x":[2,1],"y":null},"b":1,"c":"d"}';
+    expect(canonicalJson({ c: 'd', a: { y: null, x: [2, 1] }, b: 1 })).to.equal(text);
+    expect(canonicalJson({ b: 1, c: 'd', a: { x: [2, 1], y: null } })).to.equal(text);
+    expect(canonicalJson({ b: 1, a: null }, (member) => member !== null)).to.equal('{"b":1}');
+    expect([canonicalJson(undefined), canonicalJson(null), canonicalJson('a')]).to.deep.equal([
+      'null',
+      'null',
+      '"a"',
+    ]);
+  });
+
+  it('has values at paths, and nothing of a prototype', () => {
+    const value = { a: [{ b: 0 }], c: null, d: 'text' };
+    expect([valueAt(value, 'a.0.b'), valueAt(value, ['a', 0, 'b']), valueAt(value, [])]).to.deep.equal([
+      0,
+      0,
+      value,
+    ]);
+    for (const path of ['a.1', 'a.0.b.c', 'c.x', 'd.length', 'constructor', 'a.length.x', '']) {
+      expect(valueAt(value, path), path).to.equal(undefined);
+    }
+  });
+
+  it('is a list of texts, or not', () => {
+    for (const value of [[], ['a'], ['a', '']]) expect(isTexts(value)).to.equal(true);
+    for (const value of [[1], ['a', null], 'a', { 0: 'a' }, undefined])
+      expect(isTexts(value)).to.equal(false);
+  });
+
+  it('has each of its texts changed, by where it stands', () => {
+    const value: Json = { a: ['x', 1, { b: 'y' }], c: null, d: true };
+    const named = (text: string, path: string) => `${path}=${text}`;
+    expect(mapTexts(value, named)).to.deep.equal({ a: ['a.0=x', 1, { b: 'a.2.b=y' }], c: null, d: true });
+    expect(mapTexts('x', named)).to.equal('=x');
+    expect(mapTexts(value, named, 'root')).to.have.nested.property('a[0]', 'root.a.0=x');
+  });
+
+  it('is about as long as it is written', () => {
+    for (const value of [
+      'text',
+      1,
+      null,
+      true,
+      undefined,
+      [],
+      {},
+      { a: 'x'.repeat(500), b: [1, 2, { c: 'y' }] },
+    ]) {
+      const length = JSON.stringify(value)?.length ?? 4;
+      expect(lengthOf(value), JSON.stringify(value)).to.be.within(length * 0.5, length * 2 + 8);
+    }
+    expect(lengthOf(['x'.repeat(1_000)])).to.be.at.least(1_000);
   });
 });

@@ -5,7 +5,7 @@ import type { Route } from '../../../adapters/http/route.ts';
 import type { FieldError } from '../../../domain/shared/failure.ts';
 import { readWritten } from '../../../domain/shared/read-written.ts';
 import { updateOf } from '../../../domain/shared/update-of.ts';
-import { written, writtenFreely } from '../../../domain/shared/written.ts';
+import { isWritten, written, writtenFreely } from '../../../domain/shared/written.ts';
 
 const faultsOf = (schema: z.ZodType, value: unknown): readonly FieldError[] => {
   const read = readWritten(schema, value);
@@ -58,6 +58,11 @@ describe('Members that nobody knows', () => {
     const [near, far] = faultsOf(schema, { TXCode: 'x', colour: 'y' });
     expect(near?.message).to.equal('there is no such member; did you mean tx_code?');
     expect(far?.message).to.equal('there is no such member');
+  });
+
+  it('are refused by name in what people write alone', () => {
+    expect(isWritten(written({ a: z.string() }))).to.equal(true);
+    expect(isWritten(z.strictObject({ a: z.string() }))).to.equal(false);
   });
 
   it('are bounded, and know no prototype', () => {

@@ -83,10 +83,16 @@ describe('status list allocation', () => {
     for (const counter of [-1, 100, 1.5, Number.NaN]) {
       expect(() => indexAt(prepared, counter)).to.throw(RangeError);
     }
-    expect(() => allocateFrom(prepared, 90, 11)).to.throw(RangeError);
+    for (const [first, count] of [
+      [90, 11],
+      [0, -1],
+      [0, 1.5],
+    ] as const) {
+      expect(() => allocateFrom(prepared, first, count)).to.throw(RangeError, 'no room for the run');
+    }
     expect(() => prepareAllocation(SECRET.subarray(1), 100)).to.throw(RangeError);
     for (const capacity of [0, -1, 1.5, 2 ** 28]) {
-      expect(() => prepareAllocation(SECRET, capacity)).to.throw(RangeError);
+      expect(() => prepareAllocation(SECRET, capacity)).to.throw(RangeError, 'The capacity is not one');
     }
   });
 });

@@ -20,6 +20,11 @@ describe('a reserve of counters', () => {
     expect(reserve.take(40)).to.equal(0);
     reserve.add(5, 5);
     expect(reserve.take(1), 'nothing is nothing').to.equal(undefined);
+    reserve.add(0, 10);
+    reserve.add(5, 5);
+    expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
+    reserve.add(5, 15);
+    expect(reserve.take(10), 'where others were before').to.equal(5);
   });
 
   it('tells how many it keeps below a counter', () => {

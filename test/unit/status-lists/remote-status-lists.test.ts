@@ -83,12 +83,14 @@ describe('A status list of somebody else in CWT form', () => {
 
   /** Signed with more claims, and with its certificates in the header that nobody signs. */
   const signedAgain = (
-    { claim, chain }: { claim?: readonly [number, string | number]; chain?: Buffer },
+    { claim, chain }: { claim?: readonly [number, string | number | undefined]; chain?: Buffer },
     key = signer.privateKey,
   ): Buffer =>
     bent((parts) => {
-      if (claim !== undefined)
-        parts[2] = encodeCbor(new Map([...(decodeCbor(parts[2] as Buffer) as CborMap), claim]));
+      if (claim !== undefined) {
+        const claims = new Map([...(decodeCbor(parts[2] as Buffer) as CborMap), claim]);
+        parts[2] = encodeCbor(new Map([...claims].filter(([, value]) => value !== undefined)) as CborMap);
+      }
       const header = decodeCbor(parts[0] as Buffer) as CborMap;
       if (chain !== undefined) {
         parts[0] = encodeCbor(new Map([...header].filter(([label]) => label !== 33)));
@@ -97,7 +99,7 @@ describe('A status list of somebody else in CWT form', () => {
       const toSign = sigStructure(parts[0] as Buffer, parts[2] as Buffer);
       parts[3] = sign('sha256', toSign, { key, dsaEncoding: 'ieee-p1363' });
     });
-  const extended = (claim: readonly [number, string | number]) => signedAgain({ claim });
+  const extended = (claim: readonly [number, string | number | undefined]) => signedAgain({ claim });
 
   it('may have its certificates in the header that nobody signs, where they still have to fit', async () => {
     serve(signedAgain({ chain: Buffer.from(signer.certificate, 'base64') }));
@@ -159,6 +161,8 @@ describe('A status list of somebody else in CWT form', () => {
     'that has ended': [() => token({ exp: seconds() }), /exp/],
     'from the future': [() => token({ iat: seconds() + 100 }), /iat/],
     'without a time to live': [() => token({ ttl: 0 }), /ttl/],
+    'without a time of its making': [() => token({ iat: undefined }), /iat/],
+    'without its list': [() => extended([65533, undefined]), /lst|list/],
     'with three bits': [() => token({ status_list: { bits: 3, lst: claims().status_list.lst } }), /bits/],
     'with a MAC': [() => bent(() => {}, 17), /COSE_Sign1/],
     'without its tag': [() => encodeCbor((decodeCbor(token()) as Tagged).value), /COSE_Sign1/],

@@ -93,6 +93,26 @@ describe('The time of a database of one process', () => {
     }
   });
 
+  it('says when it leaves out a rest of the service, and when the clock is wrong for another reason', () => {
+    const rested = begin(START - 100_000);
+    rested.reading();
+    expect(rested.time.isCatchingUp).to.equal(true);
+    rested.minutes(10);
+    expect(rested.time.isCatchingUp).to.equal(true);
+    rested.minutes(10);
+    expect(rested.time.isCatchingUp).to.equal(false);
+    rested.isSet(HOUR);
+    rested.reading();
+    expect(rested.time.isCatchingUp, 'a jump of the clock').to.equal(false);
+
+    const behind = begin(START + HOUR);
+    behind.reading();
+    expect(behind.time.isCatchingUp, 'a clock that is behind').to.equal(false);
+    const fresh = begin();
+    fresh.reading();
+    expect(fresh.time.isCatchingUp).to.equal(false);
+  });
+
   it('takes the time of day at once after a short break', () => {
     const { reading } = begin(START - 4_000);
     expect(reading()).to.equal(0);

@@ -205,6 +205,14 @@ describe('A presentation configuration', () => {
       ...(transaction_data_hashes_alg !== undefined && { transaction_data_hashes_alg }),
     })),
   });
+  const many = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`);
+  const elements = (count: number) =>
+    Object.fromEntries(many(count).map((type) => [type, { namespace: 'n', element: 'e' }]));
+  /** A query of so many thousand characters. */
+  const long = (thousands: number) => {
+    const values = many(thousands).map((value) => value.padEnd(1000, 'v'));
+    return query({ id: 'card', claims: [{ path: ['name'], values }] });
+  };
   it('is taken with what only looks like a fault', () => {
     const mdoc = {
       id: 'mdoc',
@@ -228,6 +236,15 @@ describe('A presentation configuration', () => {
         transaction_data: [entry(['sha-384']), entry(['sha-512'])],
       },
       { expectedOrigins: ['https://shop.example', 'android:apk-key-hash:*'] },
+      { expectedOrigins: ['http://localhost:3000', 'http://shop.localhost', 'http://[::1]:8080'] },
+      { invocationUri: 'https://wallet.example/present' },
+      { invocationUri: 'com.example.wallet://' },
+      { clientIdPrefix: 'redirect_uri' },
+      { requestUriMethod: 'post' },
+      { transactionDataElements: elements(50) },
+      { dcql_query: long(64) },
+      // Key identifiers are no lists, of which there may be twenty.
+      { dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'aki', values: many(21) }] }) },
       { trustAnchors: [list('https://lists.example/types/Diploma/Issuance')] },
     ];
     for (const changes of good) {
@@ -271,6 +288,19 @@ describe('A presentation configuration', () => {
     },
     'a wildcard among origins': { expectedOrigins: ['https://*.shop.example'] },
     'a wildcard as origin': { expectedOrigins: ['https://*'] },
+    'an origin with a path': { expectedOrigins: ['https://shop.example/'] },
+    'an origin in the clear': { expectedOrigins: ['http://shop.example'] },
+    'an origin of sockets': { expectedOrigins: ['ws://localhost'] },
+    'an invocation that any app may answer': { invocationUri: 'shop://' },
+    'a request that nobody signs to be fetched': {
+      clientIdPrefix: 'redirect_uri',
+      requestUriMethod: 'post',
+    },
+    'elements for more types than there may be': { transactionDataElements: elements(51) },
+    'a query that is too long': { dcql_query: long(66) },
+    'more lists than there may be': {
+      dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: many(21) }] }),
+    },
     ...Object.fromEntries(
       ['WalletSolution', 'WRPAC', 'WRPRC'].map((kind) => [
         `a service of ${kind} as issuer of credentials`,

@@ -158,6 +158,14 @@ describe('A presentation', () => {
     });
   }
 
+  it('passes over parameters and members that nobody knows', async () => {
+    await world.configure();
+    const { publicId } = await world.request();
+    const parameters = { wallet_nonce: 'w-1', wallet_metadata: '{"future":{"a":[1]}}', else: 'x' };
+    const text = await world.serveRequestObject.execute(ACME, publicId, parameters);
+    expect(parseCompactJws(text)?.payload['wallet_nonce']).to.equal('w-1');
+  });
+
   it('is handed out for nobody whose access certificate ended meanwhile', async () => {
     await world.configure();
     const { chain: access } = await endingAccessKey(world);

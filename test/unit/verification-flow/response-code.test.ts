@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
+import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
 import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
@@ -111,6 +112,18 @@ describe('spending a response code', () => {
       expect(await new EndOverdueAnswers(world).execute(world.clock.now(), 10)).to.equal(1);
     };
     await failureOf(spend(waiting));
-    expect((await world.session(waiting.id)).status).to.equal('expired');
+    const { status, outcome } = await world.session(waiting.id);
+    expect(status).to.equal('expired');
+    // The backend may have heard of it or not: the same delivery can be made again.
+    expect(outcome).to.not.have.property('awaiting');
+    expect(outcome?.credentials).to.have.length(1);
+    expect(outcome?.deliveries?.[0]?.result).to.equal('pending');
+    const retry = new RetryDelivery(world);
+    world.webhooks.beforeAnswer = async () => {};
+    const id = outcome?.deliveries?.[0]?.id ?? '';
+    const delivery = await retry.execute(await world.caller(), waiting.id, id);
+    expect([delivery.id, delivery.result]).to.deep.equal([id, 'delivered']);
+    expect(world.webhooks.calls).to.have.length(2);
+    expect(world.webhooks.calls[1]?.body).to.deep.equal(world.webhooks.calls[0]?.body);
   });
 });

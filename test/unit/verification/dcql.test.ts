@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
 import { compileQuery } from '../../../domain/verification/dcql/compile.ts';
+import { demandedLists } from '../../../domain/verification/dcql/demanded-lists.ts';
 import { matchCredential, type PresentedCredential } from '../../../domain/verification/dcql/match.ts';
-import { pickRequested } from '../../../domain/verification/dcql/pick.ts';
+import { selectClaims, selectElement } from '../../../domain/verification/dcql/path.ts';
+import { pickDisclosed, pickRequested } from '../../../domain/verification/dcql/pick.ts';
 import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/verification/dcql/query.ts';
 import { readVpToken } from '../../../domain/verification/dcql/vp-token.ts';
 
@@ -63,6 +66,53 @@ describe('DCQL queries', () => {
     expect(SupportedDcqlQuery.safeParse({ credentials: [pid] }).success).to.equal(true);
   });
 
+  it('are refused for a configuration with what nobody knows', () => {
+    const placeOf = (more: object) => {
+      const read = SupportedDcqlQuery.safeParse({ credentials: [{ ...pid, ...more }] });
+      return read.error?.issues.map(({ path }) => path.slice(2).join('.'));
+    };
+    const meta = { vct_values: ['urn:pid'], vct_value: 'urn:pid' };
+    expect(placeOf({ meta })).to.deep.equal(['meta.vct_value']);
+    const authority = (type: string) => ({ trusted_authorities: [{ type, values: ['x'] }] });
+    expect(placeOf(authority('openid_federation'))).to.deep.equal(['trusted_authorities.0.type']);
+    for (const type of ['aki', 'etsi_tl']) expect(placeOf(authority(type))).to.equal(undefined);
+  });
+
+  it('of a format that we cannot verify have nothing that answers them', () => {
+    const ldp = query({ format: 'ldp_vc', meta: { type_values: [['urn:pid']] } });
+    expect(ldp.types).to.deep.equal(new Set());
+    const mismatch = matchCredential(ldp, credential({}, { format: 'ldp_vc' }), isUndisclosed);
+    expect(mismatch).to.deep.equal({ matched: false, reason: 'type_mismatch' });
+  });
+
+  it('demand the lists that they name as such, and no others', () => {
+    const trusted_authorities = [
+      { type: 'aki', values: ['a'] },
+      { type: 'etsi_tl', values: ['https://a.example', 'https://b.example'] },
+    ];
+    expect(
+      demandedLists(DcqlQuery.parse({ credentials: [pid, { ...pid, id: 'b', trusted_authorities }] })),
+    ).to.deep.equal(
+      ['https://a.example', 'https://b.example'].map((uri, k) => ({
+        uri,
+        path: `dcql_query.credentials.1.trusted_authorities.1.values.${k}`,
+      })),
+    );
+  });
+
+  it('say which claim is missing, and by which rule a path ended', () => {
+    const asked = query({ claims: [{ path: ['a', 'b'] }] });
+    const missing = { matched: false, reason: 'missing_claim', detail: '["a","b"]' };
+    expect(matchCredential(asked, credential({ a: 1 }), isUndisclosed)).to.deep.equal(missing);
+    expect(selectClaims({ a: 1 }, ['a', 'b', null], isUndisclosed)).to.equal('not_an_object');
+    expect(selectElement({ '7': { a: 1 } }, [7, 'a'])).to.equal('bad_path');
+  });
+
+  it('refuse answers that are no object', () => {
+    const compiled = compileQuery(DcqlQuery.parse({ credentials: [pid] }));
+    expect(() => readVpToken(['x'], compiled)).to.throw(/^malformed: vp_token_not_object$/);
+  });
+
   it('refuse presentations that are not strings', () => {
     const compiled = compileQuery(DcqlQuery.parse({ credentials: [pid] }));
     for (const presentation of [{}, 7, null, ['x']]) {
@@ -94,6 +144,17 @@ describe('the claims a client receives', () => {
     expect(received({ claims: all }, presented)).to.deep.equal({
       nationalities: ['FR', 'DE'],
       degrees: [{ type: 'B', year: 1 }],
+    });
+  });
+
+  it('never have the place of what was withheld, nor arrays of which nothing was asked for', () => {
+    const presented = credential({ nationalities: [TOMBSTONE, 'FR'], rows: [[], ['x']], is: [true, 10n] });
+    const claims = [{ path: ['nationalities', null] }, { path: ['rows', null, null] }, { path: ['is'] }];
+    expect(received({ claims }, presented)).to.deep.equal({
+      nationalities: ['FR'],
+      rows: [['x']],
+      // What has no form in JSON is nothing that anybody could be told.
+      is: [true],
     });
   });
 
@@ -143,6 +204,26 @@ describe('the claims a client receives', () => {
     const mdoc = { format: 'mso_mdoc', meta: { doctype_value: 'd' } };
     expect(received({ ...mdoc, claims }, presented)).to.deep.equal({ n1: { status: 1 }, n2: { x: 3 } });
     expect(received(mdoc, presented)).to.deep.equal({});
+    const odd = { ...presented, claims: { status: { list: 4 } } };
+    const path = ['status', 'list'];
+    expect(received({ ...mdoc, claims: [{ path }] }, odd)).to.deep.equal({ status: { list: 4 } });
+  });
+
+  it('are all that were disclosed, without members of the protocol, where that is wanted', () => {
+    const claims = { a: 1, b: [TOMBSTONE, 2], cnf: {}, status: {} };
+    expect(pickDisclosed(credential(claims), isUndisclosed)).to.deep.equal({ a: 1, b: [2] });
+    const elements = (unreadable: Error) => ({
+      x: 2,
+      get y(): number {
+        throw unreadable;
+      },
+    });
+    const mdoc = (error: Error) =>
+      credential({ n1: { status: 1 }, n2: elements(error) }, { format: 'mso_mdoc', types: ['d'] });
+    // What has no form in JSON is told when it is read.
+    const odd = mdoc(new Refusal('malformed', 'no JSON'));
+    expect(pickDisclosed(odd, isUndisclosed)).to.deep.equal({ n1: { status: 1 }, n2: { x: 2 } });
+    expect(() => pickDisclosed(mdoc(new Error('a bug')), isUndisclosed)).to.throw('a bug');
   });
 
   it('cannot reach a prototype', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { vouchesForIss } from '../../../domain/verification/presented-issuer.ts';
+import { vouchesForIss, withoutForeignIss } from '../../../domain/verification/presented-issuer.ts';
 
 const NAMES = ['URI:https://issuer.example/a', 'URI:urn:issuer:1', 'DNS:host.example', 'DNS:localhost'];
 
@@ -33,4 +33,10 @@ describe('the iss of a presented credential', () => {
   ]) {
     it(`is not: ${JSON.stringify(iss)}`, () => expect(vouchesForIss(NAMES, iss)).to.equal(false));
   }
+
+  it('stays among the claims when it is vouched for, and is taken out otherwise', () => {
+    const told = (iss: string) => ({ ...withoutForeignIss({ iss, name: 'Erika' }, NAMES) });
+    expect(told('urn:issuer:1')).to.deep.equal({ iss: 'urn:issuer:1', name: 'Erika' });
+    expect(told('urn:issuer:2')).to.deep.equal({ name: 'Erika' });
+  });
 });

@@ -1,0 +1,81 @@
+import { decodeCbor } from '../formats/cbor/decode.ts';
+import { readCoseKey } from '../formats/cose/key.ts';
+import { readCoseSign1 } from '../formats/cose/sign1.ts';
+import { readMso } from '../formats/mdoc/mso.ts';
+import { requireMap } from '../formats/mdoc/open.ts';
+import { openSdJwt } from '../formats/sd-jwt/parse.ts';
+import { readHolderKey } from '../formats/sd-jwt/sd-jwt-vc.ts';
+import { decodeBase64url } from '../shared/base64url.ts';
+import type { Finding } from '../shared/finding.ts';
+import { type PublicJwk, thumbprint } from '../shared/jwk.ts';
+import { Refusal } from '../shared/refusal.ts';
+import type { CredentialConfiguration } from './configuration.ts';
+
+const CONCERNS = 'the wallet, which cannot keep or present the credential';
+
+/**
+ * What a wallet refuses of credentials that a backend made itself. Nobody here knows who may sign them, so signatures are not
+ * looked at.
+ * @param holderKeys that the wallet proved; empty where none is bound.
+ */
+export function handedInFindings(
+  credentials: readonly string[],
+  {
+    config,
+    keyBinding,
+  }: { readonly config: Pick<CredentialConfiguration['config'], 'format'>; readonly keyBinding: boolean },
+  holderKeys: readonly PublicJwk[],
+): Finding[] {
+  const findings: Finding[] = [];
+  if (credentials.length < holderKeys.length) {
+    findings.push({
+      rule: 'OpenID4VCI 1.0 section 8.3',
+      member: 'credentials',
+      concerns: 'the wallet, which asked for a credential for each of its keys',
+      message: `${credentials.length} of ${holderKeys.length} come`,
+      change: 'make one for each of holderKeys',
+    });
+  }
+  const proven = new Set(holderKeys.map(thumbprint));
+  const unbound = new Set(proven);
+  for (const [index, text] of credentials.entries()) {
+    const found = (message: string, change: string) =>
+      findings.push({
+        rule: ruleOf(config),
+        member: `credentials.${index}`,
+        concerns: CONCERNS,
+        message,
+        change,
+      });
+    try {
+      const key =
+        config.format === 'mso_mdoc' ? deviceKeyIn(text) : readHolderKey(openSdJwt(text).issuer.payload);
+      const name = thumbprint(key);
+      if (proven.size > 0 && !proven.has(name))
+        found('it is bound to a key that the wallet did not prove', 'bind it to one of holderKeys');
+      else if (proven.size > 0 && !unbound.delete(name))
+        found('another one is bound to the same key', 'bind each to a key of its own');
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (error.reason !== 'holder_key_missing')
+        found(`it is no ${config.format} (${error.message})`, 'hand in what the wallet asked for');
+      else if (keyBinding) found('it is bound to no key', 'bind it to one of holderKeys');
+    }
+  }
+  return findings;
+}
+
+function ruleOf({ format }: Pick<CredentialConfiguration['config'], 'format'>): string {
+  return format === 'mso_mdoc' ? 'OpenID4VCI 1.0 appendix A.2' : 'OpenID4VCI 1.0 appendix A.3';
+}
+
+/** Of an IssuerSigned in base64url (OpenID4VCI 1.0 appendix A.2.4). @throws Refusal for anything else. */
+function deviceKeyIn(text: string): PublicJwk {
+  const bytes = decodeBase64url(text);
+  if (bytes === undefined) throw new Refusal('malformed', 'no base64url');
+  const issuerAuth = readCoseSign1(requireMap(decodeCbor(bytes), 'IssuerSigned').get('issuerAuth'));
+  if (issuerAuth.payload === undefined) throw new Refusal('malformed', 'issuerAuth has no payload');
+  const key = readCoseKey(readMso(issuerAuth.payload).deviceKey);
+  if (key === undefined) throw new Refusal('holder_key_missing');
+  return key;
+}

@@ -1,0 +1,67 @@
+/** What is read of the report of Stryker (mutation-testing-report-schema). */
+export type Report = {
+  readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>>;
+};
+
+type Mutant = {
+  readonly status: string;
+  readonly replacement: string;
+  readonly location: { readonly start: Place; readonly end: Place };
+};
+
+/** Both count from 1. */
+type Place = { readonly line: number; readonly column: number };
+
+/** A condition that may be set to something without anybody noticing. */
+export type Listed = {
+  readonly file: string;
+  /** The text of the condition, with single blanks. */
+  readonly check: string;
+  /** `true` or `false`; both when left out. */
+  readonly becomes?: string;
+  readonly reason: string;
+};
+
+const GOAL = 0.95;
+const NOTICED = ['Killed', 'Timeout'];
+const UNNOTICED = ['Survived', 'NoCoverage'];
+
+/** @returns what to print, and whether enough was noticed and every survivor is listed. */
+export function judge({ files }: Report, listed: readonly Listed[]): { lines: string[]; isGood: boolean } {
+  const used = new Set<Listed>();
+  const lines: string[] = [];
+  let noticed = 0;
+  let unnoticed = 0;
+  for (const [file, { source, mutants }] of Object.entries(files)) {
+    for (const { status, replacement, location } of mutants) {
+      if (NOTICED.includes(status)) noticed++;
+      if (!UNNOTICED.includes(status)) continue;
+      unnoticed++;
+      const check = textAt(source, location);
+      const known = listed.find(
+        (one) => one.file === file && one.check === check && (one.becomes ?? replacement) === replacement,
+      );
+      if (known === undefined) lines.push(`${file}:${location.start.line} ${check} may be ${replacement}`);
+      else used.add(known);
+    }
+  }
+  const isComplete = lines.length === 0;
+  for (const one of listed)
+    if (one.file in files && !used.has(one))
+      lines.push(`${one.file} ${one.check} is noticed: no longer list it`);
+  const share = noticed / Math.max(1, noticed + unnoticed);
+  lines.push(
+    `${noticed} of ${noticed + unnoticed} checks noticed, ${(share * 100).toFixed(1)} %; ${used.size} listed survivors`,
+  );
+  return { lines, isGood: isComplete && share >= GOAL };
+}
+
+function textAt(source: string, { start, end }: Mutant['location']): string {
+  const lines = source.split('\n').slice(start.line - 1, end.line);
+  const last = lines.length - 1;
+  return lines
+    .map((line, at) => line.slice(at === 0 ? start.column - 1 : 0, at === last ? end.column - 1 : undefined))
+    .join(' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}

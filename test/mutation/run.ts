@@ -1,0 +1,24 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { judge, type Listed, type Report } from './judge.ts';
+
+/**
+ * `npm run mutation [-- options of Stryker]`: sets each condition of the domain to true and to false and runs the tests. Says how
+ * many were noticed; which nobody noticed, and why that is right, stands in `survivors.json`. Fails below 95 %, and
+ * with a survivor that does not stand there.
+ */
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+const options = process.argv.slice(2).filter((option) => option !== '--');
+
+const stryker = `${FOLDER}node_modules/@stryker-mutator/core/bin/stryker.js`;
+const { status } = spawnSync(process.execPath, [stryker, 'run', `${FOLDER}stryker.config.json`, ...options], {
+  stdio: 'inherit',
+});
+if (status !== 0) process.exit(status ?? 1);
+
+const read = <T>(name: string) => JSON.parse(readFileSync(FOLDER + name, 'utf8')) as T;
+const listed = existsSync(`${FOLDER}survivors.json`) ? read<readonly Listed[]>('survivors.json') : [];
+const { lines, isGood } = judge(read<Report>('report.json'), listed);
+console.log(lines.join('\n'));
+process.exit(isGood ? 0 : 1);

@@ -1,0 +1,67 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** A request by the document that was answered with 400, as one fault of it tells. */
+export type Refused = { readonly operation: string; readonly path: string; readonly message: string };
+
+/** What no schema says, in the words of the service. Everything else is a report: the document allows what is refused. */
+const NO_SCHEMA_SAYS: Readonly<Record<string, RegExp>> = {
+  'other things of the tenant':
+    /there is no (such )?(key chain|kms provider|presentation configuration|credential configuration|authorization server)|is none of the expectedOrigins|is not for the usage|is for other usages|is for other things|have others than these|readers of these credentials do not trust|what the authority of this key chain|came from outside|no key signs this credential yet|name one of authServers|no authorization server is left|the offer has no such credential configuration|no registrar is configured|answered with status|has 1 bit/i,
+  'keys, certificates and documents of others':
+    /certificates? as PEM|PEM certificate|is not for this key|private key on|a public key for ES256|registration certificate cannot be used|trust list cannot be used|does not accept this|give the password again/i,
+  'where the service may call': /is not an address that may be called/,
+  'what is stored, of which a change is a part':
+    /cannot be changed|a client that manages tenants|belongs to (mso_mdoc|dc\+sd-jwt)|needs a document type|give either claims or|an mdoc needs at least one element|is always bound to a key/,
+  'how members go together':
+    /stands at most once|is described twice|stands? twice|needs (requestEncryption|statusManagement|keyBinding)|can be required only|hosts no metadata|but (disclosureFrame|claims|the schema)|disclosure frame|no claim of this configuration|name the same thing|is not how (it is signed|.* is bound)|supported formats|supported types|no (credential query|claim) has this id|every claim needs an id|another (set|claim|query) has|no claims to choose|pre-authorized code flow|no tx_code to describe/i,
+  'what is JSON, and what is text':
+    /one whole JSON object|not a JSON object|was sent more than once|control characters|contains NUL|only client_credentials|grant_type: is missing|grant_type is missing|expected int to be <=9007199254740991/,
+};
+
+/** @param file of Schemathesis, with an event in each line. */
+export async function unexpectedRefusals(file: string): Promise<readonly Refused[]> {
+  const refused = new Map<string, Refused>();
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    const { recorder } = (JSON.parse(line) as Event).ScenarioFinished ?? {};
+    for (const [id, { value }] of Object.entries(recorder?.cases ?? {})) {
+      const answer = recorder?.interactions?.[id]?.response;
+      if (value.meta?.generation?.mode !== 'positive' || answer?.status_code !== 400) continue;
+      for (const fault of faultsIn(answer.content?.$base64 ?? '')) {
+        if (Object.values(NO_SCHEMA_SAYS).some((words) => words.test(fault.message))) continue;
+        const operation = `${value.method} ${recorder?.label ?? ''}`;
+        refused.set(JSON.stringify([operation, fault.message]), { operation, ...fault });
+      }
+    }
+  }
+  return [...refused.values()];
+}
+
+type Event = {
+  readonly ScenarioFinished?: {
+    readonly recorder?: {
+      readonly label: string;
+      readonly cases?: Readonly<Record<string, { readonly value: Case }>>;
+      readonly interactions?: Readonly<Record<string, { readonly response?: Answered | null }>>;
+    };
+  };
+};
+type Case = {
+  readonly method: string;
+  readonly meta?: { readonly generation?: { readonly mode?: string } } | null;
+};
+type Answered = { readonly status_code: number; readonly content?: { readonly $base64?: string } | null };
+
+function faultsIn(base64: string): readonly Omit<Refused, 'operation'>[] {
+  const text = Buffer.from(base64, 'base64').toString('utf8');
+  try {
+    const { errors, detail, error_description } = JSON.parse(text) as {
+      readonly errors?: readonly { readonly path: string; readonly message: string }[];
+      readonly detail?: string;
+      readonly error_description?: string;
+    };
+    return errors ?? [{ path: '', message: detail ?? error_description ?? text }];
+  } catch {
+    return [{ path: '', message: text }];
+  }
+}

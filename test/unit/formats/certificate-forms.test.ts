@@ -1,0 +1,351 @@
+import { generateKeyPairSync, type KeyObject, webcrypto } from 'node:crypto';
+import { Extension, X509CertificateGenerator } from '@peculiar/x509';
+import { expect } from 'chai';
+import {
+  extensionsOf,
+  fieldsOf,
+  keyIdentifierOf,
+  readCertificate,
+  readExtensionList,
+} from '../../../domain/formats/der/certificate.ts';
+import { CertificatePem } from '../../../domain/formats/der/certificate-pem.ts';
+import { attributesOf, printName } from '../../../domain/formats/der/name.ts';
+import { subjectPlace } from '../../../domain/formats/der/place.ts';
+import { readKeyHash } from '../../../domain/formats/der/public-key.ts';
+import {
+  DerError,
+  readElement,
+  readElements,
+  readOid,
+  readSequence,
+} from '../../../domain/formats/der/reader.ts';
+import { revocationSourcesOf } from '../../../domain/formats/der/revocation-sources.ts';
+import { der, extension, time } from '../../support/crl-maker.ts';
+import { pretend } from '../../support/rsa-certificates.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+
+const hex = (text: string) => Buffer.from(text, 'hex');
+const bytesOf = ({ certificate }: Pick<Certified, 'certificate'>) => Buffer.from(certificate, 'base64');
+
+/** What is read of a certificate with these extensions. */
+async function readWith(...extensions: Extension[]) {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const made = await X509CertificateGenerator.create({
+    ...{ subject: 'CN=A', issuer: 'CN=A', publicKey: keys.publicKey, signingKey: keys.privateKey },
+    ...{ notBefore: new Date('2026-01-01'), notAfter: new Date('2027-01-01') },
+    ...{ signingAlgorithm: algorithm, extensions },
+  });
+  return { whole: Buffer.from(made.rawData), read: readCertificate(Buffer.from(made.rawData)) };
+}
+
+describe('What a certificate says of itself', () => {
+  const constraints = async (value: string) =>
+    (await readWith(new Extension('2.5.29.19', true, hex(value)))).read?.basicConstraints;
+
+  it('is whether it may certify others, and how far', async () => {
+    expect(await constraints('30060101ff020105')).to.deep.equal({ critical: true, ca: true, pathLength: 5 });
+    expect(await constraints('3000')).to.deep.equal({ critical: true, ca: false });
+    expect(await constraints('3003010100'), 'an explicit no').to.deep.equal({ critical: true, ca: false });
+    expect(await constraints('3003020105'), 'a length alone').to.deep.include({ ca: false });
+  });
+
+  it('is what its key may do, and by which names it and the next one go', async () => {
+    const { read } = await readWith(
+      new Extension('2.5.29.15', true, hex('03020106')),
+      new Extension('2.5.29.14', false, hex('0402aabb')),
+      new Extension('2.5.29.35', false, hex('30078205aabbccddee')),
+    );
+    expect([...(read?.keyUsage ?? [])]).to.deep.equal([5, 6]);
+    expect(read && keyIdentifierOf(read)).to.equal(hex('aabb').toString('base64url'));
+    expect(read, 'a serial number is no key').to.not.have.property('authorityKeyId');
+    const named = (await readWith(new Extension('2.5.29.35', false, hex('30078201078002aabb')))).read;
+    expect(named?.authorityKeyId).to.equal(hex('aabb').toString('base64url'));
+    expect([...(read?.criticalExtensions ?? [])]).to.deep.equal(['2.5.29.15']);
+    const bare = (await readWith()).read;
+    expect(bare).to.not.have.any.keys('keyUsage', 'basicConstraints', 'subjectKeyId', 'extendedKeyUsage');
+    expect(bare && keyIdentifierOf(bare)).to.equal(bare?.keyHash);
+  });
+
+  for (const [what, value] of [
+    ['without a purpose', '3000'],
+    ['that are no object identifiers', '30030c0141'],
+  ] as const) {
+    it(`cannot be purposes ${what}`, async () => {
+      expect((await readWith(new Extension('2.5.29.37', false, hex(value)))).read).to.equal(undefined);
+    });
+  }
+
+  it('is said once', async () => {
+    const twice = new Extension('1.2.3', false, hex('0500'));
+    expect((await readWith(twice, twice)).read).to.equal(undefined);
+    const list = (...extensions: Buffer[]) => readElement(der(0xa3, der(0x30, ...extensions)));
+    expect(() =>
+      readExtensionList(list(extension('2a03', hex('00')), extension('2a03', hex('00')))),
+    ).to.throw(DerError, 'twice');
+    const explicit = der(0x30, hex('06022a03'), hex('010100'), hex('0400'));
+    expect(readExtensionList(list(explicit)).get('1.2.3')?.critical, 'an explicit no').to.equal(false);
+    expect(extensionsOf([]).size).to.equal(0);
+  });
+
+  it('is said of the kind of key that signs credentials', async () => {
+    const spki = ({ publicKey }: { readonly publicKey: KeyObject }) =>
+      publicKey.export({ format: 'der', type: 'spki' });
+    const names = { subject: 'CN=A', issuer: 'CN=B' };
+    const jwkOf = async (bytes: Buffer) =>
+      readCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
+    expect(await jwkOf(spki(generateKeyPairSync('ed25519')))).to.include({
+      kty: 'OKP',
+      crv: 'Ed25519',
+    });
+    expect(await jwkOf(spki(generateKeyPairSync('ec', { namedCurve: 'P-384' })))).to.include({
+      crv: 'P-384',
+    });
+    for (const type of ['rsa', 'rsa-pss'] as const) {
+      const key = spki(generateKeyPairSync(type as 'rsa', { modulusLength: 2048 }));
+      const read = readCertificate(bytesOf({ certificate: await pretend(names, key) }));
+      expect(read, type).to.not.equal(undefined);
+      expect(read, type).to.not.have.property('publicJwk');
+    }
+  });
+
+  it('is signed under the algorithm that it names', async () => {
+    const { whole } = await readWith();
+    const [signed, algorithm, signature] = readSequence(whole).map((part) => part.whole) as [
+      Buffer,
+      Buffer,
+      Buffer,
+    ];
+    const other = der(0x30, hex('06082a8648ce3d040303'));
+    expect(readCertificate(der(0x30, signed, algorithm, signature))).to.not.equal(undefined);
+    for (const parts of [
+      [signed, other, signature],
+      [signed, algorithm],
+      [signed],
+      [],
+      [der(0x30), algorithm, signature],
+    ]) {
+      expect(readCertificate(der(0x30, ...parts))).to.equal(undefined);
+    }
+  });
+
+  it('is found in the first version, too, which does not say so', async () => {
+    const [signed] = readSequence((await readWith()).whole);
+    const all = readElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
+    const first = fieldsOf(readElement(der(0x30, ...all.slice(1))));
+    expect(first.map(({ whole }) => whole)).to.deep.equal(all.slice(2));
+    expect(fieldsOf(readElement(der(0x30, ...all))).map(({ whole }) => whole)).to.deep.equal(all.slice(2));
+  });
+});
+
+describe('The key of a certificate', () => {
+  const info = (type: Buffer, parameters: Buffer, key: Buffer) =>
+    readElement(der(0x30, der(0x30, type, parameters), key));
+  const NULL = hex('0500');
+  const MODULUS = Buffer.concat([hex('00ff'), Buffer.alloc(255, 1)]);
+  const numbers = (...content: Buffer[]) => content.map((bytes) => der(0x02, bytes));
+  const rsaOf = (...parts: Buffer[]) =>
+    readKeyHash(info(hex('06092a864886f70d010101'), NULL, der(0x03, Buffer.from([0]), der(0x30, ...parts))));
+  const ecOf = (parameters: Buffer) =>
+    readKeyHash(info(hex('06072a8648ce3d0201'), parameters, der(0x03, hex('0004'))));
+
+  it('is hashed without the bits that wrap it', () => {
+    expect(rsaOf(...numbers(MODULUS, hex('03')))).to.match(/^[\w-]{27}$/);
+    expect(ecOf(hex('06082a8648ce3d030107'))).to.equal(ecOf(hex('06052b81040022')));
+  });
+
+  const wrong: Readonly<Record<string, () => unknown>> = {
+    'is not there': () => readKeyHash(undefined),
+    'is no bit string': () =>
+      readKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
+    'has no algorithm': () => readKeyHash(readElement(der(0x30))),
+    'has a curve that is written out': () => ecOf(der(0x30, hex('020101'))),
+    'has a curve that is not said': () => ecOf(Buffer.alloc(0)),
+    'has no numbers': () => rsaOf(),
+    'has one number': () => rsaOf(...numbers(MODULUS)),
+    'has three numbers': () => rsaOf(...numbers(MODULUS, hex('03'), hex('03'))),
+    'has a modulus that is no integer': () => rsaOf(der(0x04, MODULUS), ...numbers(hex('03'))),
+    'has an empty number': () => rsaOf(...numbers(MODULUS, Buffer.alloc(0))),
+    'has a negative modulus': () => rsaOf(...numbers(MODULUS.subarray(1), hex('03'))),
+    'has a negative exponent': () => rsaOf(...numbers(MODULUS, hex('83'))),
+    'has an exponent of zero': () => rsaOf(...numbers(MODULUS, hex('00'))),
+    'has an exponent with a zero before it': () => rsaOf(...numbers(MODULUS, hex('0003'))),
+    'has an even modulus': () =>
+      rsaOf(...numbers(Buffer.concat([MODULUS.subarray(0, -1), hex('02')]), hex('03'))),
+    'is too short': () => rsaOf(...numbers(Buffer.concat([hex('7f'), Buffer.alloc(255, 1)]), hex('03'))),
+  };
+  for (const [what, read] of Object.entries(wrong)) {
+    it(`is refused when it ${what}`, () => expect(read).to.throw(DerError));
+  }
+});
+
+describe('The name in a certificate', () => {
+  const pair = (oid: string, tag: number, value: Buffer | string) =>
+    der(0x30, der(0x06, hex(oid)), der(tag, Buffer.from(value as string)));
+  const name = (...relatives: Buffer[][]) => der(0x30, ...relatives.map((pairs) => der(0x31, ...pairs)));
+
+  it('is printed last part first, with what has no text as it stands', () => {
+    const whole = name(
+      [pair('550406', 0x13, 'DE')],
+      [pair('55040a', 0x0c, 'Örg'), pair('550403', 0x0c, 'A')],
+    );
+    expect(printName(whole)).to.equal('O=Örg+CN=A,C=DE');
+    expect(printName(name([pair('550403', 0x1e, hex('0041'))]))).to.equal('CN=#1e020041');
+    expect(printName(name([pair('2a03', 0x0c, 'x')]))).to.equal('1.2.3=#0c0178');
+    expect(printName(name([pair('550403', 0x0c, hex('ff'))])), 'no UTF-8').to.equal('CN=#0c01ff');
+    expect(printName(name([pair('550403', 0x0c, ' #a,b=c\0 ')]))).to.equal('CN=\\ #a\\,b=c\\00\\ ');
+  });
+
+  it('has nothing where a part of it has no type, or no value', () => {
+    for (const part of [der(0x30), der(0x30, hex('0603550403'))]) {
+      expect(printName(name([part]))).to.equal('');
+      expect(attributesOf(name([part]), '2.5.4.3')).to.deep.equal([]);
+    }
+  });
+
+  it('has all values of one type', () => {
+    const whole = name(
+      [pair('550406', 0x13, 'DE')],
+      [pair('550403', 0x0c, 'A')],
+      [pair('550406', 0x1e, hex('0041'))],
+    );
+    expect(attributesOf(whole, '2.5.4.6')).to.deep.equal(['DE', '#1e020041']);
+  });
+
+  it('has no place in what is no certificate', () => {
+    const signed = der(0x30, hex('020101'), der(0x30));
+    for (const bytes of [der(0x30), der(0x30, signed), hex('00')]) {
+      expect(() => subjectPlace(bytes.toString('base64'))).to.throw(DerError);
+    }
+  });
+});
+
+describe('DER', () => {
+  for (const [what, bytes] of [
+    ['nothing', ''],
+    ['a tag alone', '30'],
+    ['a tag of many bytes', '1f0100'],
+    ['an indefinite length', '3080020101'],
+    ['a length of four bytes', '308400000003020101'],
+    ['a length that is cut', '308201'],
+    ['a short length in the long form', '308103020101'],
+    ['a length with a zero before it', `30820081${'00'.repeat(129)}`],
+    ['a content that is cut', '3004020101'],
+  ] as const) {
+    it(`is not ${what}`, () => expect(() => readElement(hex(bytes))).to.throw(DerError));
+  }
+
+  it('is one element, of the tag that was asked for', () => {
+    expect(readElement(hex('020105'), 0x02).content).to.deep.equal(hex('05'));
+    expect(() => readElement(hex('020105'), 0x30)).to.throw(DerError, 'unexpected tag');
+    expect(() => readElement(hex('02010500'))).to.throw(DerError, 'trailing bytes');
+    expect(() => readElements(hex('02010502'))).to.throw(DerError, 'tag');
+    expect(() => readElements(hex('050005000500'), 2)).to.throw(DerError, 'too many elements');
+    expect(readElements(hex('05000500'), 2)).to.have.length(2);
+    expect(readElement(hex(`308180${'00'.repeat(128)}`)).content).to.have.length(128);
+  });
+
+  it('names objects by numbers', () => {
+    for (const [bytes, oid] of [
+      ['2a03', '1.2.3'],
+      ['550403', '2.5.4.3'],
+      ['883703', '2.999.3'],
+      ['00', '0.0'],
+      ['2a8648ce3d030107', '1.2.840.10045.3.1.7'],
+    ] as const) {
+      expect(readOid(hex(bytes))).to.equal(oid);
+    }
+    for (const bytes of ['', '2a80', '2affffffffffffffffffff7f']) {
+      expect(() => readOid(hex(bytes)), bytes).to.throw(DerError, 'object identifier');
+    }
+  });
+});
+
+describe('Where a certificate has its revocation published', () => {
+  const sources = async (...extensions: Extension[]) =>
+    revocationSourcesOf((await readWith(...extensions)).whole.toString('base64'));
+  const uri = (text: string) => der(0x86, Buffer.from(text));
+  const point = (...names: Buffer[]) => der(0x30, der(0xa0, der(0xa0, ...names)));
+  const points = (...all: Buffer[]) => new Extension('2.5.29.31', false, der(0x30, ...all));
+  const responder = (oid: string, place: Buffer) => der(0x30, hex(oid), place);
+  const OCSP = '06082b06010505073001';
+  const responders = (...all: Buffer[]) => new Extension('1.3.6.1.5.5.7.1.1', false, der(0x30, ...all));
+
+  it('is nowhere unless it says so', async () => {
+    expect(await sources()).to.deep.include({
+      points: [],
+      responders: [],
+      isNamed: false,
+      isNeverRevoked: false,
+    });
+    expect((await sources()).lifetime).to.equal(365 * 86_400_000);
+  });
+
+  it('is a list at an address that can be called', async () => {
+    const { points: found, isNamed } = await sources(
+      points(
+        point(uri('ldap://a.example/cn=x'), uri('http://a.example/1'), uri('https://a.example/2')),
+        point(uri('ldap://a.example/cn=y')),
+        point(uri('no address')),
+        point(uri(`http://a.example/${'x'.repeat(2048)}`)),
+        der(0x30, der(0xa0, der(0xa0, uri('http://some.example/'))), hex('81020640')),
+        der(0x30, der(0xa2, der(0xa0, uri('http://issuer.example/')))),
+        der(0x30, der(0xa0, der(0xa1, hex('0603550403')))),
+        der(0x30),
+      ),
+    );
+    expect(found).to.deep.equal([['http://a.example/1', 'https://a.example/2']]);
+    expect(isNamed).to.equal(true);
+  });
+
+  it('is a responder at an address that can be called', async () => {
+    const read = await sources(
+      responders(
+        responder('06082b06010505073002', uri('http://ca.example/')),
+        responder(OCSP, uri('http://ocsp.example/')),
+        responder(OCSP, der(0x82, Buffer.from('http://name.example/'))),
+        responder(OCSP, uri('ldap://ocsp.example/')),
+        responder(OCSP.replace('06', '0d'), uri('http://type.example/')),
+        der(0x30),
+      ),
+    );
+    expect(read).to.deep.include({ responders: ['http://ocsp.example/'], isNamed: true });
+    const none = await sources(responders(responder('06082b06010505073002', uri('http://ca.example/'))));
+    expect(none).to.deep.include({ responders: [], isNamed: false });
+  });
+
+  it('is in what is no certificate nowhere', () => {
+    const noNumber = der(0x30, der(0xa0, hex('020102')), der(0x30));
+    const times = (count: number) => der(0x30, ...Array<Buffer>(count).fill(time(new Date('2026-01-01'))));
+    const during = (validity: Buffer) => der(0x30, der(0x30, hex('020101'), der(0x30), der(0x30), validity));
+    for (const bytes of [der(0x30), der(0x30, noNumber), ...[0, 1, 3].map((count) => during(times(count)))]) {
+      expect(() => revocationSourcesOf(bytes.toString('base64'))).to.throw(DerError);
+    }
+    expect(revocationSourcesOf(during(times(2)).toString('base64')).lifetime).to.equal(0);
+  });
+
+  it('is asked for by the serial number, which has a limit', async () => {
+    const [signed] = readSequence((await readWith()).whole);
+    const [version, , ...rest] = readElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
+    const read = (serial: Buffer, before = version) =>
+      revocationSourcesOf(
+        der(0x30, der(0x30, ...(before ? [before] : []), serial, ...rest)).toString('base64'),
+      ).serial;
+    expect(read(hex('020107'))).to.deep.equal(hex('07'));
+    expect(read(hex('020107'), hex('')), 'of the first version').to.deep.equal(hex('07'));
+    expect(() => read(hex('040107'))).to.throw(DerError, 'serial number');
+    expect(() => read(der(0x02, Buffer.alloc(128, 1)))).to.throw(DerError, 'serial number');
+    expect(read(der(0x02, Buffer.alloc(127, 1)))).to.have.length(127);
+  });
+});
+
+describe('A certificate that is pasted', () => {
+  it('is one, as PEM', async () => {
+    const [one, two] = [await certify({ name: 'One' }), await certify({ name: 'Two' })];
+    const isTaken = (text: string) => CertificatePem.safeParse(text).success;
+    expect(isTaken(pem(one))).to.equal(true);
+    const broken = pem({ ...one, certificate: der(0x30).toString('base64') });
+    for (const text of ['', one.certificate, pem(one) + pem(two), broken])
+      expect(isTaken(text)).to.equal(false);
+  });
+});

@@ -1,0 +1,332 @@
+import { generateKeyPairSync, hash } from 'node:crypto';
+import { expect } from 'chai';
+import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
+import {
+  isUndisclosed,
+  processDisclosures,
+  UNDISCLOSED,
+} from '../../../domain/formats/sd-jwt/disclosures.ts';
+import { prepareSdJwt, sdJwtFaults } from '../../../domain/formats/sd-jwt/issue.ts';
+import { checkKeyBindingHeader, checkNonce } from '../../../domain/formats/sd-jwt/key-binding.ts';
+import { openSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
+import {
+  checkForbiddenDisclosures,
+  checkIssuerHeader,
+  checkRecipients,
+  readCertificateChain,
+  readHolderKey,
+} from '../../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { checkTransactionData } from '../../../domain/formats/sd-jwt/transaction-data.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { Json, JsonObject } from '../../../domain/shared/json.ts';
+import { readPublicJwk } from '../../../domain/shared/jwk.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+
+const textOf = (value: Json) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const digestOf = (text: string) => hash('sha256', text, 'base64url');
+
+/** What became of it: the reason of a refusal, or `taken`. */
+function endOf(work: () => unknown): string {
+  try {
+    work();
+    return 'taken';
+  } catch (error) {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  }
+}
+
+const nested = (levels: number, core: Json): Json => (levels === 0 ? core : [nested(levels - 1, core)]);
+
+const deepObject = (levels: number): JsonObject => (levels === 0 ? { x: 1 } : { a: deepObject(levels - 1) });
+
+describe('The disclosures of an SD-JWT', () => {
+  const [name, city] = [textOf(['salt', 'name', 'Erika']), textOf(['salt', 'city', 'Berlin'])];
+  const entry = textOf(['salt', 'DE']);
+  const process = (payload: JsonObject, ...disclosures: string[]) => processDisclosures(payload, disclosures);
+
+  it('tell which claims of the top level they made', () => {
+    const payload = { _sd: [digestOf(name)], address: { _sd: [digestOf(city)] } };
+    const { claims, disclosedNames } = process(payload, name, city);
+    expect([...disclosedNames]).to.deep.equal(['name']);
+    expect(claims['address']).to.deep.equal(Object.assign(Object.create(null), { city: 'Berlin' }));
+  });
+
+  it('leave a mark where an entry was withheld', () => {
+    const { claims } = process({ a: [{ '...': digestOf(entry) }, 'FR'] });
+    expect(claims['a']).to.deep.equal([UNDISCLOSED, 'FR']);
+    expect((claims['a'] as readonly unknown[]).map(isUndisclosed)).to.deep.equal([true, false]);
+    expect(process({ a: [{ '...': digestOf(entry) }] }, entry).claims['a']).to.deep.equal(['DE']);
+  });
+
+  it('are hashed by SHA-256 where nothing names the hash', () => {
+    const { claims } = processDisclosures({ _sd: [digestOf(name)] }, [name]);
+    expect(claims).to.deep.equal(
+      processDisclosures({ _sd_alg: 'sha-256', _sd: [digestOf(name)] }, [name]).claims,
+    );
+    expect(claims).to.have.property('name');
+  });
+
+  const ends: readonly (readonly [string, string, JsonObject, readonly string[]])[] = [
+    ['of a hash that is no name', 'unsupported_hash', { _sd_alg: 256 }, []],
+    ['of a hash that nobody knows', 'unsupported_hash', { _sd_alg: 'sha-1' }, []],
+    ['that stand there twice', 'duplicate_disclosure', { _sd: [digestOf(name)] }, [name, name]],
+    ['that nothing refers to', 'unreferenced_disclosure', { _sd: [] }, [name]],
+    [
+      'that two things refer to',
+      'duplicate_digest',
+      { _sd: [digestOf(name)], a: { _sd: [digestOf(name)] } },
+      [name],
+    ],
+    ['that two things refer to in vain', 'duplicate_digest', { _sd: ['x', 'x'] }, []],
+    ['that are no list', 'malformed_disclosure', { _sd: [] }, [textOf({ a: 1 })]],
+    ['that are empty', 'malformed_disclosure', { _sd: [] }, [textOf([])]],
+    ['of a salt alone', 'malformed_disclosure', { _sd: [] }, [textOf(['salt'])]],
+    ['of a salt that is no text', 'malformed_disclosure', { _sd: [] }, [textOf([1, 'name', 'x'])]],
+    ['of four parts', 'malformed_disclosure', { _sd: [] }, [textOf(['salt', 'name', 'x', 'y'])]],
+    ['of a name that is no text', 'malformed_disclosure', { _sd: [] }, [textOf(['salt', 1, 'x'])]],
+    ['under a list that is none', 'malformed_sd', { _sd: 'x' }, []],
+    ['under a digest that is no text', 'malformed_sd', { _sd: [1] }, []],
+    ['of an entry among members', 'wrong_disclosure_length', { _sd: [digestOf(entry)] }, [entry]],
+    ['of a member among entries', 'wrong_disclosure_length', { a: [{ '...': digestOf(name) }] }, [name]],
+    ['of an entry whose digest is no text', 'malformed_array_digest', { a: [{ '...': 1 }] }, []],
+    ['of an entry with more beside it', 'malformed_array_digest', { a: [{ '...': 'x', b: 1 }] }, []],
+    ['of a claim that is there', 'claim_exists', { _sd: [digestOf(name)], name: 'x' }, [name]],
+    [
+      'of a reserved name',
+      'reserved_claim_name',
+      { _sd: [digestOf(textOf(['s', '_sd', 1]))] },
+      [textOf(['s', '_sd', 1])],
+    ],
+    ['under a name for entries', 'reserved_key', { '...': 'x' }, []],
+    ['under another hash below', 'nested_sd_alg', { a: { _sd_alg: 'sha-256' } }, []],
+    ['in lists that nest too deep', 'too_deep', { a: nested(33, 1) }, []],
+    ['in objects that nest too deep', 'too_deep', { a: [deepObject(32)] }, []],
+    ['in lists that nest as deep as they may', 'taken', { a: nested(31, 1) }, []],
+  ];
+  for (const [what, end, payload, disclosures] of ends) {
+    it(`${what}: ${end}`, () => expect(endOf(() => process(payload, ...disclosures))).to.equal(end));
+  }
+
+  const forbidden = (payload: JsonObject, ...disclosures: string[]) =>
+    endOf(() => checkForbiddenDisclosures(payload, process(payload, ...disclosures)));
+
+  it('make no claim that has to be visible, nor a part of one', () => {
+    const status = textOf(['salt', 'status', {}]);
+    expect(forbidden({ _sd: [digestOf(status)] }, status)).to.equal('forbidden_disclosure');
+    expect(forbidden({ document: { _sd: [digestOf(status)] } }, status), 'below').to.equal('taken');
+    expect(forbidden({ aud: [{ '...': 'x' }] })).to.equal('forbidden_disclosure');
+    expect(forbidden({ cnf: { jwk: [[{ _sd: [] }]] } })).to.equal('forbidden_disclosure');
+    expect(forbidden({ aud: null, status: [null, 'x', { a: 1 }] })).to.equal('taken');
+  });
+});
+
+describe('What an issuer says in an SD-JWT VC', () => {
+  it('is signed by an algorithm that is allowed', () => {
+    const header = (changes: JsonObject) => () =>
+      checkIssuerHeader({ typ: 'dc+sd-jwt', alg: 'ES256', ...changes }, ['ES256']);
+    expect(header({})()).to.equal('ES256');
+    expect(endOf(header({ alg: 'none' }))).to.equal('issuer_alg');
+    expect(endOf(header({ crit: ['x'] }))).to.equal('unsupported_crit');
+    for (const typ of ['vc+sd-jwt', 'application/vc+sd-jwt', '', 1]) {
+      expect(endOf(header({ typ })), `${typ}`).to.equal('issuer_typ');
+    }
+  });
+
+  it('comes with certificates, or says what is wrong with them', () => {
+    expect(readCertificateChain({ x5c: ['AAAA'] })).to.deep.equal(['AAAA']);
+    expect(() => readCertificateChain({})).to.throw(Refusal, 'no x5c');
+    for (const x5c of [null, [], 'AAAA', ['AA-_'], ['AAAA', 1]]) {
+      expect(() => readCertificateChain({ x5c })).to.throw(Refusal, 'x5c is not base64');
+    }
+  });
+
+  it('may be for some recipients', () => {
+    const ends = (aud: Json, ...recipients: string[]) => endOf(() => checkRecipients(aud, recipients));
+    expect(ends('a', 'b', 'a')).to.equal('taken');
+    expect(ends(['a', 'b'], 'b')).to.equal('taken');
+    expect(ends([], 'b')).to.equal('credential_audience');
+    expect(endOf(() => checkRecipients('a'))).to.equal('credential_audience');
+    expect(endOf(() => checkRecipients(undefined))).to.equal('taken');
+    for (const aud of [null, 1, [1], {}]) expect(ends(aud, 'b')).to.equal('malformed');
+  });
+
+  it('is about a key, whose algorithm it may say by either of its names', () => {
+    const jwkOf = (key: { export(options: { format: 'jwk' }): object }) =>
+      key.export({ format: 'jwk' }) as JsonObject;
+    const okp = jwkOf(generateKeyPairSync('ed25519').publicKey);
+    const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey);
+    const holder = (jwk: Json) => endOf(() => readHolderKey({ cnf: { jwk } }));
+    for (const alg of ['EdDSA', 'Ed25519']) expect(holder({ ...okp, alg })).to.equal('taken');
+    expect(holder(okp)).to.equal('taken');
+    for (const jwk of [
+      { ...ec, alg: 'Ed25519' },
+      { ...ec, alg: 'EdDSA' },
+      { ...okp, alg: 'ES256' },
+      { ...ec, alg: null },
+      [ec],
+      null,
+    ]) {
+      expect(holder(jwk)).to.equal('holder_key_missing');
+    }
+    expect(endOf(() => readHolderKey({ cnf: [ec] }))).to.equal('holder_key_missing');
+    expect(endOf(() => readHolderKey({}))).to.equal('holder_key_missing');
+  });
+
+  it('is opened when it has its form', () => {
+    expect(() => openSdJwt('e30.e30.AA')).to.throw(Refusal, 'no separator');
+    const long = `${'A'.repeat(120 * 1024)}~`;
+    expect(() => openSdJwt(`e30.e30.AA~${long.repeat(5)}`)).to.throw(Refusal, 'too long');
+    expect(openSdJwt(`e30.e30.AA~${long.repeat(3)}`).disclosures).to.have.length(3);
+  });
+});
+
+describe('What a holder signs', () => {
+  it('is signed by the algorithm of its key, however many are allowed', () => {
+    const key = readPublicJwk(
+      generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+    );
+    if (key === undefined) throw new Error('unreadable');
+    const header = (alg: string, typ = 'kb+jwt') =>
+      endOf(() => checkKeyBindingHeader({ alg, typ }, key, ['ES256', 'ES384']));
+    expect([header('ES256'), header('ES384'), header('ES512')]).to.deep.equal(['taken', 'kb_alg', 'kb_alg']);
+    expect(header('ES256', 'jwt')).to.equal('kb_typ');
+  });
+
+  it('has the nonce of the request, as text', () => {
+    const nonce = (payload: JsonObject) => endOf(() => checkNonce(payload, 'n-1'));
+    expect([
+      nonce({ nonce: 'n-1' }),
+      nonce({ nonce: 'n-2' }),
+      nonce({ nonce: 5 }),
+      nonce({ nonce: ['n-1'] }),
+      nonce({}),
+    ]).to.deep.equal([...['taken', 'nonce_mismatch', 'kb_claim_type', 'kb_claim_type', 'kb_claim_missing']]);
+  });
+
+  const offering = (...algorithms: Json[]) => textOf({ transaction_data_hashes_alg: algorithms });
+  const plain = textOf({ type: 'pay' });
+  const confirm = (claims: JsonObject, required: string[], alternatives: string[] = []) =>
+    endOf(() => checkTransactionData(claims, required, alternatives));
+  const hashes = (texts: string[], alg?: string, name = 'sha256') => ({
+    transaction_data_hashes: texts.map((text) => hash(name, text, 'base64url')),
+    ...(alg !== undefined && { transaction_data_hashes_alg: alg }),
+  });
+
+  it('confirms what was asked for', () => {
+    expect(checkTransactionData(hashes([plain]), [plain], [])).to.deep.equal([plain]);
+    expect(checkTransactionData(hashes([plain]), [], [plain])).to.deep.equal([plain]);
+    expect(checkTransactionData({}, [], [plain])).to.deep.equal([]);
+    expect(checkTransactionData({ transaction_data_hashes: 'x' }, [], [])).to.deep.equal([]);
+    expect(confirm({}, [plain])).to.equal('transaction_data_missing');
+    for (const transaction_data_hashes of [[], 'x', [1], null]) {
+      expect(confirm({ transaction_data_hashes }, [], [plain])).to.equal('transaction_data_mismatch');
+    }
+  });
+
+  it('names the hash where the request named any, and one that it named', () => {
+    const several = offering('sha-256', 'sha-384');
+    expect(confirm(hashes([several], 'sha-256'), [several])).to.equal('taken');
+    expect(confirm(hashes([several], 'sha-384', 'sha384'), [several])).to.equal('taken');
+    expect(confirm(hashes([several]), [several]), 'not named').to.equal('transaction_data_alg');
+    expect(confirm(hashes([several], 'sha-512', 'sha512'), [several])).to.equal('transaction_data_alg');
+    expect(confirm(hashes([several, plain], 'sha-256'), [several, plain])).to.equal('taken');
+    const weak = offering('md5');
+    expect(confirm(hashes([weak], 'md5', 'md5'), [weak])).to.equal('transaction_data_alg');
+    for (const empty of [offering(), textOf({ transaction_data_hashes_alg: 'sha-384' }), plain, 'no JSON']) {
+      expect(confirm(hashes([empty]), [empty]), 'SHA-256 where none is named').to.equal('taken');
+      expect(confirm(hashes([empty], 'sha-384', 'sha384'), [empty])).to.equal('transaction_data_alg');
+    }
+  });
+});
+
+describe('What becomes of claims under a frame', () => {
+  const faults = (claims: JsonObject, frame?: object) =>
+    sdJwtFaults(claims, frame && readDisclosureFrame(frame)).map(({ path }) => path);
+  const frameOf = (levels: number): object => (levels === 0 ? {} : { a: frameOf(levels - 1) });
+
+  it('is said where they do not fit it', () => {
+    expect(faults({ a: { b: 1 } }, { a: { _sd: ['b'] } })).to.deep.equal([]);
+    expect(faults({ a: 'text' }, { a: { _sd: ['b'] } })).to.deep.equal(['.a']);
+    expect(faults({ a: null }, { a: {} })).to.deep.equal(['.a']);
+    expect(faults({ a: ['x'] }, { a: { _sd: ['0'] } })).to.deep.equal(['.a']);
+    expect(faults({ a: { b: 1 } }, { a: { _sd: [0] } })).to.deep.equal(['.a']);
+    expect(faults({ a: [{ b: 1 }, 'x'] }, { a: { 0: { _sd: ['b'] } } })).to.deep.equal([]);
+    expect(faults({ a: [{ b: 1 }, 'x'] }, { a: { 1: { _sd: ['b'] } } })).to.deep.equal(['.a.1']);
+    expect(
+      faults({ a: ['x'] }, { a: { '00': { _sd: ['b'] }, 7: { _sd: ['b'] } } }),
+      'no such position',
+    ).to.deep.equal([]);
+    expect(faults({}, { a: { _sd: ['b'] }, toString: { _sd: ['b'] } }), 'no such member').to.deep.equal([]);
+    expect(faults({ exp: 1 })).to.deep.equal(['.exp']);
+    expect(faults({ a: [{ '...': 1 }] })).to.deep.equal(['.a....']);
+  });
+
+  it('is refused where they nest too deep, and where the frame does', () => {
+    expect(faults(deepObject(23))).to.deep.equal([]);
+    expect(faults(deepObject(24))).to.have.length(1);
+    expect(faults({ a: nested(23, 1) })).to.deep.equal([]);
+    expect(faults({ a: nested(24, 1) })).to.deep.equal(['.a']);
+    expect(() => readDisclosureFrame(frameOf(23))).to.not.throw();
+    expect(() => readDisclosureFrame(frameOf(24))).to.throw(Failure, 'nests at most');
+  });
+
+  it('has as many decoys as were asked for, and one for each member that is not missed', () => {
+    const issue = (claims: JsonObject, frame: Parameters<typeof prepareSdJwt>[0]['frame']) => {
+      const contents = {
+        header: {},
+        alwaysVisible: {},
+        claims,
+        randomBytes: (length: number) => Buffer.alloc(length, 7),
+      };
+      const { signingInput, disclosures } = prepareSdJwt(
+        frame === undefined ? contents : { ...contents, frame },
+      );
+      return { payload: openSdJwt(`${signingInput}.AA~`).issuer.payload, disclosures };
+    };
+    const padded = { ...readDisclosureFrame({ _sd: ['a', 'b'], _sd_decoy: 1 }), padded: new Set(['a', 'b']) };
+    const some = issue({ a: 1, c: 2 }, padded);
+    expect(some.payload['_sd']).to.have.length(3);
+    expect([some.disclosures.length, some.payload['_sd_alg'], some.payload['c']]).to.deep.equal([
+      1,
+      'sha-256',
+      2,
+    ]);
+    expect(issue({ a: 1, b: 2 }, padded).payload['_sd']).to.have.length(3);
+    expect(issue({}, padded).payload['_sd']).to.have.length(3);
+    const list = issue({ l: ['x', 'y'] }, readDisclosureFrame({ l: { _sd: [0], _sd_decoy: 2 } }));
+    expect(list.payload['l']).to.have.length(4);
+    expect((list.payload['l'] as Json[])[1]).to.equal('y');
+    expect(
+      issue({ a: null, b: { c: null } }, readDisclosureFrame({ _sd: ['a'], b: { _sd: ['c'] } })).disclosures,
+    ).to.have.length(2);
+  });
+
+  it('does not let them say what the issuer says', () => {
+    const contents = {
+      header: {},
+      claims: { vct2: 1 },
+      randomBytes: (length: number) => Buffer.alloc(length),
+    };
+    expect(() => prepareSdJwt({ ...contents, alwaysVisible: { vct2: 2 } })).to.throw(
+      Failure,
+      'is set by the issuer',
+    );
+    expect(() => prepareSdJwt({ ...contents, alwaysVisible: { other: 2 } })).to.not.throw();
+  });
+
+  for (const [what, frame] of [
+    ['more decoys than a hundred', { _sd_decoy: 101 }],
+    ['half a decoy', { _sd_decoy: 0.5 }],
+    ['decoys as text', { _sd_decoy: '5' }],
+    ['a name of its own for a child', { a: { '...': {} } }],
+  ] as const) {
+    it(`is not said by a frame with ${what}`, () =>
+      expect(() => readDisclosureFrame(frame)).to.throw(Failure));
+  }
+
+  it('may be said by a frame with a hundred decoys', () => {
+    expect(readDisclosureFrame({ _sd_decoy: 100 }).decoys).to.equal(100);
+    expect(readDisclosureFrame({ a: { vct: {} } }).children.size, 'names of the protocol below').to.equal(1);
+  });
+});

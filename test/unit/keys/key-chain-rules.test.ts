@@ -1,0 +1,314 @@
+import { expect } from 'chai';
+import { subjectNames } from '../../../domain/keys/certificate-subject.ts';
+import { keysAtProviders, keysGone, withEachKey } from '../../../domain/keys/kept-keys.ts';
+import { keyChainResource } from '../../../domain/keys/key-chain.resource.ts';
+import { type KeyChain, pickKeyChain } from '../../../domain/keys/key-chain.ts';
+import { keyChainFindings } from '../../../domain/keys/key-chain-findings.ts';
+import {
+  CertificateUpdate,
+  KeyChainCreation,
+  KeyChainImport,
+  KeyChainRotation,
+  KeyCreation,
+} from '../../../domain/keys/key-chain-input.ts';
+import {
+  assertCertifiedFor,
+  assertKeepsPurpose,
+  assertMayTouch,
+} from '../../../domain/keys/key-chain-rights.ts';
+import { assertRenewable } from '../../../domain/keys/rotation.ts';
+import { assertSelfSignedFits, isSelfSigned } from '../../../domain/keys/self-signed.ts';
+import { isSameHandle, signingKey } from '../../../domain/keys/signing-key.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { aKeyChain } from '../../contract/store/builders.ts';
+import { type Certified, certify } from '../../support/test-certificates.ts';
+
+const LATER = new Date('2046-01-01T00:00:00Z');
+const handleOf = (keyId: string, kms = 'vault') => ({ kms, keyId, algorithm: 'ES256' }) as const;
+const keyOf = (keyId: string, kms?: string) => ({
+  handle: handleOf(keyId, kms),
+  publicJwk: aKeyChain('acme' as never, 'x').active.key.publicJwk,
+});
+const rootOf = (name: string) => ({ key: keyOf(`root-${name}`), certificate: name, notAfter: LATER });
+const leafOf = (keyId: string, certificates: readonly string[] = [keyId]) => ({
+  key: keyOf(keyId),
+  certificates,
+  notAfter: LATER,
+});
+
+/** A key chain with a key of its own, and certificates from outside. */
+function chain(id: string, changes: Partial<KeyChain> = {}): KeyChain {
+  return { ...aKeyChain('acme' as never, id), active: leafOf(id), ...changes };
+}
+
+/** What a failure says, or nothing. */
+function saidBy(work: () => unknown): string {
+  try {
+    work();
+    return 'nothing';
+  } catch (error) {
+    if (error instanceof Failure) return error.message;
+    throw error;
+  }
+}
+
+describe('Who may touch a key chain', () => {
+  const signing = chain('signing', { root: rootOf('A') });
+  const under = chain('under', { root: rootOf('A'), usages: ['access'] });
+  const access = chain('access', { root: rootOf('B'), usages: ['access'] });
+  const all = [signing, access];
+  const missing = (
+    roles: Parameters<typeof assertMayTouch>[0],
+    ...given: [Parameters<typeof assertMayTouch>[1], KeyChain[]?]
+  ) => /role (\S+)$/.exec(saidBy(() => assertMayTouch(roles, given[0], given[1] ?? all)))?.[1];
+
+  it('is who manages what it is for', () => {
+    expect(missing(['issuance:manage'], [signing])).to.equal(undefined);
+    expect(missing(['presentation:manage'], [signing])).to.equal('issuance:manage');
+    expect(missing(['presentation:manage'], [access])).to.equal(undefined);
+    expect(missing([], [access])).to.equal('presentation:manage');
+    expect(missing([], [{ usages: [] }]), 'a key for nothing').to.equal(undefined);
+  });
+
+  it('is who manages all under its authority, and all with its key', () => {
+    expect(missing(['issuance:manage'], [signing], [signing, under])).to.equal('presentation:manage');
+    expect(missing(['issuance:manage'], [{ usages: ['signing'], ...{ root: rootOf('B') } }])).to.equal(
+      'presentation:manage',
+    );
+    const same = { usages: ['signing'], active: access.active } as const;
+    expect(missing(['issuance:manage'], [same])).to.equal('presentation:manage');
+    expect(missing(['issuance:manage'], [{ usages: ['signing'] }])).to.equal(undefined);
+    const [one, other] = [chain('one'), chain('other', { usages: ['access'] })];
+    expect(missing(['issuance:manage'], [one], [one, other]), 'both from outside').to.equal(undefined);
+  });
+});
+
+describe('What an authority certifies', () => {
+  const A = rootOf('A');
+  const signing = chain('signing', { root: A });
+  const idle = chain('idle', { root: rootOf('C'), usages: [] });
+  const certified = (
+    usages: KeyChain['usages'],
+    root: KeyChain['root'] = A,
+    all: KeyChain[] = [signing, idle],
+  ) => saidBy(() => assertCertifiedFor(usages, root, all, 'rootKeyChainId'));
+
+  it('is what it is for', () => {
+    expect(certified(['statusList', 'trustList'])).to.equal('nothing');
+    expect(certified(['statusList', 'access'])).to.match(/^this authority is for other things than "access"/);
+    expect(certified(['signing'], idle.root)).to.match(/^the authority of a key chain without usages/);
+    expect(certified([])).to.match(/^a key without usages/);
+  });
+
+  const kept = (before: KeyChain, after: KeyChain, ...others: KeyChain[]) =>
+    saidBy(() => assertKeepsPurpose(before, after, [before, ...others], 'usages'));
+
+  it('stays that, whatever becomes of one of its key chains', () => {
+    const both = { ...signing, usages: ['signing', 'access'] as const };
+    const changed = /^what the authority of this key chain is trusted for would change/;
+    expect(kept(signing, { ...signing, usages: ['statusList'] })).to.equal('nothing');
+    expect(kept(signing, { ...signing, usages: ['access'] })).to.match(changed);
+    expect(kept(signing, both)).to.match(changed);
+    expect(kept(both, signing)).to.match(changed);
+    expect(kept(signing, { ...signing, usages: [] })).to.match(changed);
+    const second = chain('second', { root: A });
+    expect(kept(signing, { ...signing, usages: [] }, second), 'another one goes on').to.equal('nothing');
+    expect(kept(signing, { ...signing, usages: ['access'] }, second)).to.match(changed);
+  });
+
+  it('may be anything where nothing was certified, or nothing is from now on', () => {
+    expect(kept(idle, { ...idle, usages: ['access'] })).to.equal('nothing');
+    const { root: _, ...outside } = signing;
+    expect(kept(signing, { ...outside, usages: ['access'] })).to.equal('nothing');
+  });
+});
+
+describe('The key chain to sign with', () => {
+  it('is the one that was made first, or is called so', () => {
+    const now = new Date('2026-06-01T00:00:00Z');
+    const [b, a] = [chain('b'), chain('a')];
+    const old = chain('z', { createdAt: new Date(0) });
+    expect(pickKeyChain([b, a], 'signing', now).id).to.equal('a');
+    expect(pickKeyChain([a, b], 'signing', now).id).to.equal('a');
+    expect(pickKeyChain([a, b, old], 'signing', now).id).to.equal('z');
+  });
+});
+
+describe('The keys at providers', () => {
+  const noRoot = chain('one');
+  const former = { ...leafOf('before'), keptUntil: LATER };
+
+  it('are known by provider and name', () => {
+    expect(isSameHandle(handleOf('a'), handleOf('a'))).to.equal(true);
+    expect(isSameHandle(handleOf('a'), handleOf('b'))).to.equal(false);
+    expect(isSameHandle(handleOf('a', 'one'), handleOf('a', 'two'))).to.equal(false);
+    expect(signingKey('acme', keyOf('a'))).to.not.have.property('sealedKey');
+    expect(signingKey('acme', { ...keyOf('a'), sealedKey: 's' })).to.have.property('sealedKey', 's');
+  });
+
+  it('are each told once, former ones and those of authorities, too', () => {
+    const ids = (...chains: KeyChain[]) => keysAtProviders(chains).map(({ handle }) => handle.keyId);
+    expect(ids(noRoot, chain('two', { active: noRoot.active }))).to.deep.equal(['one']);
+    expect(ids(chain('x', { root: rootOf('A'), former: [former] }))).to.deep.equal(['x', 'before', 'root-A']);
+    expect(ids(aKeyChain('acme' as never, 'sealed')), 'kept here').to.deep.equal([]);
+  });
+
+  it('have gone when no key chain has them', async () => {
+    const never = () => Promise.reject(new Error('nobody has to be asked'));
+    const gone = async (...given: Parameters<typeof keysGone>) =>
+      (await keysGone(...given)).map(({ handle }) => handle.keyId);
+    expect(await gone(undefined, noRoot, never)).to.deep.equal([]);
+    expect(await gone(noRoot, noRoot, never)).to.deep.equal([]);
+    expect(await gone(noRoot, { ...noRoot, active: leafOf('two') }, async () => [])).to.deep.equal(['one']);
+    expect(await gone(noRoot, undefined, async () => [])).to.deep.equal(['one']);
+    expect(
+      await gone(noRoot, undefined, async () => [chain('other', { active: noRoot.active })]),
+    ).to.deep.equal([]);
+  });
+
+  it('are changed all at once', () => {
+    const moved = (whole: KeyChain) =>
+      withEachKey(whole, (key) => ({ ...key, handle: handleOf(`${key.handle.keyId}!`) }));
+    const whole = moved(chain('x', { root: rootOf('A'), former: [former] }));
+    const { active, root } = whole;
+    expect([active, root, ...(whole.former ?? [])].map((part) => part?.key.handle.keyId)).to.deep.equal([
+      ...['x!', 'root-A!', 'before!'],
+    ]);
+    expect(moved(noRoot)).to.not.have.any.keys('root', 'former');
+  });
+});
+
+describe('The certificates of a key chain', () => {
+  let authority: Certified;
+  let leaf: Certified;
+  let alone: Certified;
+  before(async () => {
+    authority = await certify({ name: 'Authority', ca: true });
+    leaf = await certify({ name: 'Leaf, O=Acme, C=DE', by: authority });
+    alone = await certify({ name: 'Alone' });
+  });
+  const of = (...certificates: string[]) =>
+    chain('x', { active: leafOf('x', certificates), usages: ['access', 'signing'] });
+
+  it('have findings where they come from outside', () => {
+    const messages = (found: KeyChain) =>
+      keyChainFindings(found).map(({ rule, message }) => `${rule}: ${message}`);
+    expect(messages(of(leaf.certificate))).to.deep.equal([]);
+    expect(messages(of(alone.certificate))).to.deep.equal([
+      'HAIP 1.0 section 5: the certificate of the key is self-signed',
+      'HAIP 1.0 sections 4.1 and 6.1.1: the certificate of the key is self-signed',
+    ]);
+    expect(
+      messages({ ...of(leaf.certificate, authority.certificate), usages: ['statusList'] }),
+    ).to.deep.equal([
+      'HAIP 1.0 section 6.1: the chain contains its trust anchor, which is sent along with everything that the key signs',
+    ]);
+    expect(messages({ ...of(alone.certificate), root: rootOf('A') }), 'of the own authority').to.deep.equal(
+      [],
+    );
+    expect(messages({ ...of(alone.certificate), usages: ['trustList'] })).to.deep.equal([]);
+    expect(messages(of('AAAA')), 'of what is none').to.deep.equal([]);
+  });
+
+  it('may be their own, for trust lists', () => {
+    expect(
+      [alone.certificate, leaf.certificate, 'AAAA'].map((one) => isSelfSigned(leafOf('x', [one]))),
+    ).to.deep.equal([...[true, false, false]]);
+    expect(saidBy(() => assertSelfSignedFits(['trustList'], 'usages'))).to.equal('nothing');
+    expect(saidBy(() => assertSelfSignedFits(['trustList', 'signing'], 'usages'))).to.match(
+      /not for "signing"/,
+    );
+    const renew = (certificate: string) => saidBy(() => assertRenewable(of(certificate), new Date()));
+    expect(renew(alone.certificate)).to.contain('certifies itself');
+    expect(renew(leaf.certificate)).to.contain('come from outside');
+  });
+
+  it('have names', async () => {
+    expect(subjectNames(leaf.certificate)).to.deep.equal({
+      commonName: 'Leaf',
+      organization: 'Acme',
+      country: 'DE',
+    });
+    expect(subjectNames(alone.certificate)).to.deep.equal({ commonName: 'Alone' });
+    const { certificate } = await certify({ name: 'Odd\\, Inc., C=Germany' });
+    expect(subjectNames(certificate), 'no code of a country').to.deep.equal({ commonName: 'Odd, Inc.' });
+    expect(subjectNames('AAAA')).to.deep.equal({});
+  });
+
+  it('are described in a file by what makes another like them', async () => {
+    const { write } = keyChainResource.file;
+    const written = (one: KeyChain, ...others: KeyChain[]) =>
+      write(one, [one, ...others]) as Record<string, unknown>;
+    expect(written(of(leaf.certificate))).to.include({
+      subjectName: 'Leaf',
+      country: 'DE',
+      organization: 'Acme',
+      algorithm: 'ES256',
+    });
+    expect(written(of(leaf.certificate))['selfSigned']).to.equal(undefined);
+    expect(written(of(alone.certificate))['selfSigned']).to.equal(true);
+    expect(written({ ...of(alone.certificate), root: rootOf('A') })['selfSigned']).to.equal(undefined);
+    const long = await certify({ name: 'x'.repeat(65) });
+    expect(written(of(long.certificate))['subjectName']).to.equal(undefined);
+    expect(written(of('AAAA'))['subjectName'], 'no name').to.equal(undefined);
+  });
+
+  it('are described under the oldest key chain of their authority', () => {
+    const { write } = keyChainResource.file;
+    const at = (id: string, milliseconds: number, root?: KeyChain['root']) =>
+      chain(id, { createdAt: new Date(milliseconds), ...(root && { root }) });
+    const A = rootOf('A');
+    const all = [at('c', 2, A), at('b', 1, A), at('a', 1, A), at('z', 0, rootOf('B')), at('o', 0)];
+    const named = (id: string, given: readonly KeyChain[]) => {
+      const one = given.find((each) => each.id === id);
+      return one && (write(one, given) as { rootKeyChainId?: string }).rootKeyChainId;
+    };
+    for (const given of [all, all.toReversed()]) {
+      const names = ['c', 'b', 'a', 'z', 'o'].map((id) => named(id, given));
+      expect(names).to.deep.equal(['a', 'a', undefined, undefined, undefined]);
+    }
+  });
+});
+
+describe('What is written of a key chain', () => {
+  const isTaken = (schema: { safeParse(value: unknown): { success: boolean } }, value: object) =>
+    schema.safeParse(value).success;
+
+  it('says in one way what it is for', () => {
+    for (const [schema, more] of [
+      [KeyChainCreation, {}],
+      [KeyChainImport, { key: 'PEM' }],
+    ] as const) {
+      expect(isTaken(schema, { ...more, usageType: 'signing' })).to.equal(true);
+      expect(isTaken(schema, { ...more, usages: ['signing', 'access'] })).to.equal(true);
+      expect(isTaken(schema, { ...more, usageType: 'signing', usages: ['signing'] })).to.equal(false);
+      expect(isTaken(schema, more)).to.equal(false);
+    }
+    for (const id of ['providers', 'import'])
+      expect(isTaken(KeyChainCreation, { id, usageType: 'signing' })).to.equal(false);
+  });
+
+  it('has no two names for one thing that say different things', () => {
+    for (const body of [{}, { provider: 'a' }, { kmsProvider: 'a' }, { provider: 'a', kmsProvider: 'a' }]) {
+      expect(isTaken(KeyChainRotation, body), JSON.stringify(body)).to.equal(true);
+    }
+    expect(isTaken(KeyChainRotation, { provider: 'a', kmsProvider: 'b' })).to.equal(false);
+    for (const body of [{}, { key: 'PEM' }, { algorithm: 'ES256' }])
+      expect(isTaken(KeyCreation, body)).to.equal(true);
+    expect(isTaken(KeyCreation, { key: 'PEM', algorithm: 'ES256' })).to.equal(false);
+    for (const body of [{}, { usages: ['signing'] }, { certUsageTypes: ['signing'] }]) {
+      expect(isTaken(CertificateUpdate, body)).to.equal(true);
+    }
+    expect(isTaken(CertificateUpdate, { usages: ['signing'], certUsageTypes: ['signing'] })).to.equal(false);
+  });
+
+  it('may have its key out of a variable', () => {
+    const { read } = keyChainResource.file;
+    expect(read({ id: 'x' })).to.deep.equal({ id: 'x' });
+    expect(read({ key: { kty: 'EC' } })).to.deep.equal({ key: { kty: 'EC' } });
+    expect(read({ key: ' {"kty":"EC"}' })).to.deep.equal({ key: { kty: 'EC' } });
+    expect(read({ key: '{no JSON' })).to.deep.equal({ key: '{no JSON' });
+    expect(read({ key: 'BEGIN\\nEND' })).to.deep.equal({ key: 'BEGIN\nEND' });
+    expect(read({ key: 'BEGIN\n\\nEND' })).to.deep.equal({ key: 'BEGIN\n\\nEND' });
+  });
+});

@@ -1,0 +1,109 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { z } from 'zod';
+import {
+  CONTACT_PATTERN,
+  IMAGE_PATTERN,
+  INVOCATION_PATTERN,
+  ISSUER_PATTERN,
+  ORIGIN_PATTERN,
+  REDIRECT_PATTERN,
+  RETURN_PATTERN,
+  URI_PATTERN,
+  WEB_ADDRESS_PATTERN,
+} from '../../../domain/shared/address-patterns.ts';
+import { RedirectAddress } from '../../../domain/shared/redirect-address.ts';
+import {
+  ContactUri,
+  HarmlessUri,
+  ImageUri,
+  IssuerAddress,
+  WebAddress,
+} from '../../../domain/shared/web-address.ts';
+import { PresentationConfigurationBody, RedirectUri } from '../../../domain/verification/configuration.ts';
+import { Origin } from '../../../domain/verification/page-origin.ts';
+
+const InvocationUri = PresentationConfigurationBody.shape.invocationUri;
+
+/** What the API document says of an address, how the service reads it, and addresses that people write. */
+const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[] = [
+  [
+    'an address',
+    WEB_ADDRESS_PATTERN,
+    WebAddress,
+    ['https://acme.example/a?b=c#d', 'http://127.0.0.1:65535', 'http://[::1]:80/'],
+  ],
+  ['an issuer', ISSUER_PATTERN, IssuerAddress, ['https://as.example:8443/realms/acme', 'https://as.example']],
+  [
+    'an image',
+    IMAGE_PATTERN,
+    ImageUri,
+    ['https://acme.example/logo.png', 'data:image/png;base64,iVBORw0KGgo=', 'data:image/svg+xml,%3Csvg/%3E'],
+  ],
+  [
+    'a contact',
+    CONTACT_PATTERN,
+    ContactUri,
+    ['mailto:help@acme.example', 'tel:+49-30-1234', 'https://acme.example/help'],
+  ],
+  [
+    'a return address',
+    RETURN_PATTERN,
+    RedirectUri,
+    ['https://shop.example/done?session={sessionId}', 'com.example.app:/done/{sessionId}'],
+  ],
+  [
+    'a redirect address',
+    REDIRECT_PATTERN,
+    RedirectAddress,
+    ['https://wallet.example/cb?a=b', 'com.example.wallet:/cb', 'openid4vp://', 'http://localhost:3000/cb'],
+  ],
+  [
+    'what starts a wallet',
+    INVOCATION_PATTERN,
+    InvocationUri,
+    ['openid4vp://', 'haip-vp://', 'https://wallet.example/present', 'com.example.wallet://'],
+  ],
+  [
+    'an origin',
+    ORIGIN_PATTERN,
+    Origin,
+    ['https://shop.example', 'http://localhost:3000', 'android:apk-key-hash:abc'],
+  ],
+];
+
+describe('What the API document says of addresses', () => {
+  for (const [what, pattern, schema, written] of KINDS) {
+    it(`allows no ${what} that the service refuses`, () => {
+      fc.assert(
+        fc.property(fc.stringMatching(new RegExp(pattern), { maxLength: 200 }), (text) => {
+          fc.pre(text.length <= 500);
+          expect(schema.safeParse(text).success, text).to.equal(true);
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    it(`allows ${what} as people write it`, () => {
+      for (const text of written) {
+        expect(new RegExp(pattern, 'u').test(text), text).to.equal(true);
+        expect(schema.safeParse(text).success, text).to.equal(true);
+      }
+    });
+  }
+
+  it('allows names of every kind, and nothing that runs or opens something', () => {
+    for (const text of ['urn:eudi:pid:1', 'https://acme.example/type', 'did:web:acme.example', 'oid:1.2.3']) {
+      expect(
+        [new RegExp(URI_PATTERN, 'u').test(text), HarmlessUri.safeParse(text).success],
+        text,
+      ).to.deep.equal([true, true]);
+    }
+    for (const text of ['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', 'a name']) {
+      expect(
+        [new RegExp(URI_PATTERN, 'u').test(text), HarmlessUri.safeParse(text).success],
+        text,
+      ).to.deep.equal([false, false]);
+    }
+  });
+});

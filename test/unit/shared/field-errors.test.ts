@@ -1,0 +1,191 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { parseWritten, readWritten } from '../../../domain/shared/read-written.ts';
+import { written } from '../../../domain/shared/written.ts';
+
+/** What its author is told of a member `x`. */
+const told = (schema: z.ZodType, value: unknown) => {
+  const read = readWritten(z.object({ x: schema }), { x: value });
+  return 'errors' in read ? read.errors.map(({ path, message }) => `${path}: ${message}`) : ['taken'];
+};
+
+const Named = written({ name: z.string(), size: z.number().optional() });
+const Counted = written({ count: z.number() });
+const Nested = written({ inner: written({ id: z.string() }) });
+
+describe('The faults of a document', () => {
+  // A wallet's library that other tests use has words of its own, for all of the process.
+  let customError: ReturnType<typeof z.config>['customError'];
+  before(() => {
+    ({ customError } = z.config());
+    z.config({ customError: undefined });
+  });
+  after(() => {
+    z.config({ customError });
+  });
+
+  const cases: readonly (readonly [string, z.ZodType, unknown, readonly string[]])[] = [
+    ['a member that is missing', z.string(), undefined, ['x: is missing']],
+    ['a member that is missing of an enumeration', z.enum(['a', 'b']), undefined, ['x: is missing']],
+    ['a choice that is missing', z.union([z.string(), z.number()]), undefined, ['x: is missing']],
+    ['a number that is none', z.number(), Number.NaN, ['x: is no number']],
+    ['a text that is too short', z.string().min(2, 'two at least'), 'a', ['x: two at least']],
+    ['a member below', Nested, { inner: {} }, ['x.inner.id: is missing']],
+    ['two kinds of which none fits', z.union([z.string(), z.null()]), 1, ['x: expected string or null']],
+    [
+      'three kinds of which none fits',
+      z.union([z.string(), z.null(), z.boolean()]),
+      1,
+      ['x: expected string, null or boolean'],
+    ],
+    ['one kind said twice', z.union([z.string(), z.string().max(3)]), 1, ['x: expected string']],
+    [
+      'a table or a text',
+      z.union([z.string(), z.record(z.string(), z.string())]),
+      1,
+      ['x: expected string or object'],
+    ],
+    ['a value of several', z.union([z.literal(['a', 'b']), z.null()]), 'c', ['x: expected a, b or null']],
+    [
+      'alternatives that word their own faults',
+      z.union([z.string().regex(/^a/, 'begins with a'), z.string().regex(/^b/, 'begins with b')]),
+      'c',
+      ['x: expected begins with a or begins with b'],
+    ],
+    [
+      'a choice that words its own fault',
+      z.union([z.string(), z.null()], { error: 'a text or nothing' }),
+      1,
+      ['x: a text or nothing'],
+    ],
+    [
+      'the alternative that was meant',
+      z.union([z.string(), Named]),
+      { name: 1 },
+      ['x.name: Invalid input: expected string, received number'],
+    ],
+    [
+      'the alternative that was meant, below',
+      z.union([z.string(), Nested]),
+      { inner: {} },
+      ['x.inner.id: is missing'],
+    ],
+    [
+      'two objects of which none was meant',
+      z.union([Named, Counted]),
+      {},
+      ['x: expected object with name or object with count'],
+    ],
+    [
+      'an object that needs nothing',
+      z.union([z.string(), written({ a: z.string().optional() })]),
+      1,
+      ['x: expected string or object'],
+    ],
+    [
+      'the alternative that was meant, with a member that it does not know',
+      z.union([z.string(), Named]),
+      { name: 1, nam: 'x' },
+      [
+        'x.name: Invalid input: expected string, received number',
+        'x.nam: there is no such member; did you mean name?',
+      ],
+    ],
+    [
+      'an alternative of which nothing is there',
+      z.union([z.string(), Named]),
+      {},
+      ['x: expected string or object with name'],
+    ],
+    [
+      'a member that neither of two open alternatives knows',
+      z.union([written({ a: z.string().optional() }), written({ b: z.string().optional() })]),
+      { c: 1 },
+      ['x: expected object', 'x.c: there is no such member'],
+    ],
+    [
+      'nothing of a member that one alternative knows and another does not',
+      z.union([written({ inner: written({ id: z.string() }), other: z.string() }), Counted]),
+      { inner: { id: 'a' } },
+      ['x: expected object with other or object with count'],
+    ],
+    [
+      'nothing of members below that one of several alternatives does not know',
+      z.union([written({ inner: written({ id: z.string() }), other: z.string() }), Counted]),
+      { inner: { id: 'a', idd: 'b' }, colour: 'red' },
+      ['x: expected object with inner, other or object with count', 'x.colour: there is no such member'],
+    ],
+    [
+      'two alternatives that may both have been meant',
+      z.union([Named, written({ name: z.boolean() })]),
+      { name: 1 },
+      ['x: expected object with name'],
+    ],
+    [
+      'a member that no alternative knows, with the name that was near',
+      z.union([Named, Counted]),
+      { nam: 'a' },
+      [
+        'x: expected object with name or object with count',
+        'x.nam: there is no such member; did you mean name?',
+      ],
+    ],
+    [
+      'a member that no object knows, where something else would do',
+      z.union([z.string(), Counted, Named]),
+      { colour: 'red' },
+      ['x: expected string, object with count or object with name', 'x.colour: there is no such member'],
+    ],
+    [
+      'a member that some alternative knows',
+      z.union([Counted, Named]),
+      { size: 1, colour: 'red' },
+      ['x: expected object with count or object with name', 'x.colour: there is no such member'],
+    ],
+  ];
+  for (const [what, schema, value, faults] of cases) {
+    it(`name ${what}`, () => expect(told(schema, value)).to.deep.equal(faults));
+  }
+
+  it('name a number that is none as such where a number was asked for alone', () => {
+    expect(told(z.enum(['a', 'b']), Number.NaN)[0]).to.match(/^x: .*one of/);
+  });
+
+  it('name two names of one thing before all else', () => {
+    const read = readWritten(z.object({ keyChainId: z.string() }), { certId: 'a', keyChainId: 'b' });
+    expect('errors' in read && read.errors.map(({ path }) => path)).to.deep.equal(['certId']);
+  });
+
+  it('name what is unknown where a schema says it in its own words', () => {
+    const strict = z.strictObject({ a: z.string() }, { error: () => 'nothing but a' });
+    expect(told(strict, { a: 'x', b: 1, c: 2 })).to.deep.equal(['x: nothing but a']);
+  });
+
+  it('name the values of what tells alternatives apart', () => {
+    const kinds = z.discriminatedUnion('kind', [
+      z.object({ kind: z.literal('a') }),
+      z.object({ kind: z.literal('b'), size: z.number() }),
+    ]);
+    expect(told(kinds, { kind: 'b' })).to.deep.equal(['x.size: is missing']);
+    expect(told(kinds, { kind: 'c' })).to.have.length(1);
+    expect(told(kinds, { kind: 'c' })[0]).to.match(/^x\.kind: .*'a' \| 'b'/);
+  });
+
+  it('are fifty at most', () => {
+    const read = readWritten(z.array(z.string()), Array(80).fill(1));
+    expect('errors' in read && read.errors).to.have.length(50);
+    const many = z.object({ x: z.array(Named) });
+    const value = { x: Array(30).fill({ name: 'a', b: 1, c: 2 }) };
+    const written = readWritten(many, value);
+    expect('errors' in written && written.errors).to.have.length(50);
+  });
+
+  it('end what was to be done', () => {
+    expect(parseWritten(Named, { name: 'a' })).to.deep.equal({ name: 'a' });
+    expect(() => parseWritten(Named, {}))
+      .to.throw(Failure, 'name: is missing')
+      .with.property('code', 'invalid_input');
+    expect(parseWritten(z.array(z.string()), ['a']), 'of what is no object').to.deep.equal(['a']);
+  });
+});

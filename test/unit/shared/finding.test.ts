@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { defined } from '../../../domain/shared/defined.ts';
+import { Failure, fieldFaults, invalidFields, invalidInput } from '../../../domain/shared/failure.ts';
+import {
+  assertNothingContradicts,
+  assertWithin,
+  contradictions,
+  type Finding,
+  warningsOf,
+} from '../../../domain/shared/finding.ts';
+
+const WARNING = {
+  rule: 'HAIP 1.0 section 5',
+  member: 'x',
+  concerns: 'wallets',
+  message: 'they refuse it',
+  change: 'leave it out',
+};
+const REFUSED: Finding = { ...WARNING, refusedBy: ['haip'] };
+const FAULT = { path: 'x', message: 'profile haip (HAIP 1.0 section 5): they refuse it; leave it out' };
+
+describe('What was found of a configuration', () => {
+  it('is refused by the profile that says so, and by no other rule', () => {
+    expect(contradictions([REFUSED, WARNING], 'haip')).to.deep.equal([FAULT]);
+    expect(contradictions([REFUSED, WARNING], null)).to.deep.equal([]);
+    expect(() => assertWithin('haip', [REFUSED])).to.throw(Failure, `x: ${FAULT.message}`);
+    for (const [profile, findings] of [
+      [null, [REFUSED]],
+      ['haip', [WARNING]],
+      ['haip', []],
+    ] as const) {
+      expect(() => assertWithin(profile, findings)).to.not.throw();
+    }
+  });
+
+  it('is told without who refuses it', () => {
+    expect(warningsOf([REFUSED, WARNING])).to.deep.equal([WARNING, WARNING]);
+  });
+
+  it('keeps a tenant from taking a profile on, fifty faults at a time', () => {
+    expect(() => assertNothingContradicts('haip', [])).to.not.throw();
+    try {
+      assertNothingContradicts('haip', Array(60).fill(FAULT));
+      expect.fail('taken');
+    } catch (error) {
+      expect(error).to.be.instanceOf(Failure);
+      const { code, details } = error as Failure;
+      expect([code, details.errors?.length]).to.deep.equal(['conflict', 50]);
+    }
+  });
+});
+
+describe('A failure', () => {
+  it('says what its caller may know, and its code where that is nothing', () => {
+    expect(new Failure('conflict', 'taken already')).to.deep.include({
+      message: 'taken already',
+      details: { message: 'taken already' },
+    });
+    expect(new Failure('conflict').message).to.equal('conflict');
+    expect(new Failure('conflict', { retryAfterSeconds: 1 }).message).to.equal('conflict');
+  });
+
+  it('may have what is defined and nothing else', () => {
+    expect(defined({ a: undefined, b: null, c: 0 })).to.deep.equal({ b: null, c: 0 });
+    expect(defined({ a: undefined })).to.not.have.property('a');
+  });
+});
+
+describe('The faults of fields', () => {
+  it('are said in the message, of a field or of the whole', () => {
+    expect(invalidFields([{ path: 'a.b', message: 'is missing' }, FAULT]).message).to.equal(
+      'a.b: is missing',
+    );
+    expect(invalidFields([{ path: '', message: 'is missing' }]).message).to.equal('is missing');
+    expect(invalidFields([]).message).to.equal('invalid');
+  });
+
+  it('are gathered below what was looked at', () => {
+    const refuse = (error: Error) => () => {
+      throw error;
+    };
+    expect(fieldFaults(refuse(invalidInput('claims.a', 'no')), 'claims')).to.deep.equal([
+      { path: '.a', message: 'no' },
+    ]);
+    expect(fieldFaults(refuse(new Failure('conflict', 'no')))).to.deep.equal([]);
+    expect(fieldFaults(() => 'fine')).to.deep.equal([]);
+    expect(() => fieldFaults(refuse(new TypeError('a mistake')))).to.throw(TypeError, 'a mistake');
+  });
+});

@@ -1,0 +1,90 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { expect } from 'chai';
+import { decodeBase64url, encodeBase64url } from '../../../domain/shared/base64url.ts';
+import { algorithmOf, curveOf, isOnCurve, readPublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { NonceRefusal, Refusal } from '../../../domain/shared/refusal.ts';
+
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+
+describe('A public key that somebody sent', () => {
+  it('is read with what makes it, and nothing else', () => {
+    expect(readPublicJwk({ ...ec, kid: '1', use: 'sig', alg: 'ES256', more: {} })).to.deep.equal(ec);
+    expect(readPublicJwk({ ...okp, y: 'x' })).to.deep.equal(okp);
+  });
+
+  const { x = '', y = '' } = ec;
+  for (const [what, value] of [
+    ['nothing', undefined],
+    ['null', null],
+    ['a text', 'key'],
+    ['a list', [ec]],
+    ['a private key', { ...ec, d: x }],
+    ['a private key that says nothing', { ...ec, d: null }],
+    ['a symmetric key', { kty: 'oct', k: 'AA' }],
+    ['a symmetric key in disguise', { ...ec, k: 'AA' }],
+    ['a curve that nobody knows', { ...ec, crv: 'secp256k1' }],
+    ['a curve that is no name', { ...ec, crv: 1 }],
+    ['another type than its curve', { ...ec, kty: 'OKP' }],
+    ['the type of another curve', { ...okp, kty: 'EC', y: okp.x }],
+    ['no y', { kty: 'EC', crv: 'P-256', x }],
+    ['no x', { kty: 'EC', crv: 'P-256', y }],
+    ['a coordinate that is no text', { ...ec, x: 1 }],
+    ['a coordinate that is a list of one text', { ...ec, y: [y] }],
+    ['a coordinate that is too short', { ...ec, y: encodeBase64url(Buffer.alloc(31, 1)) }],
+    ['a coordinate with a zero before it', { ...ec, x: encodeBase64url(Buffer.alloc(33, 1)) }],
+    ['a coordinate with padding', { ...ec, x: `${x}=` }],
+  ] as const) {
+    it(`is not ${what}`, () => expect(readPublicJwk(value)).to.equal(undefined));
+  }
+
+  it('has one thumbprint, whatever stands beside it', () => {
+    // RFC 7638 section 3.1 has an RSA key; RFC 8037 appendix A.3 has this one.
+    const key = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' } as const;
+    expect(thumbprint(key)).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
+    const one = readPublicJwk(ec);
+    if (one === undefined) throw new Error('unreadable');
+    expect(thumbprint({ ...one, kid: '1' })).to.equal(thumbprint(one));
+    expect(thumbprint({ ...one, y: x })).to.not.equal(thumbprint(one));
+  });
+
+  it('has the algorithm of its curve', () => {
+    const names = ['P-256', 'P-384', 'P-521', 'Ed25519', 'secp256k1'].map((crv) => algorithmOf({ crv }));
+    expect(names).to.deep.equal(['ES256', 'ES384', 'ES512', 'EdDSA', undefined]);
+    expect([curveOf('P-521')?.bytes, curveOf('P-999'), curveOf(undefined)]).to.deep.equal([
+      66,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('is a point of its curve, or of none', () => {
+    const keys = [ec, okp].flatMap((jwk) => readPublicJwk(jwk) ?? []);
+    expect(keys.map(isOnCurve)).to.deep.equal([true, true]);
+    const off = readPublicJwk({ ...ec, y: x });
+    expect(off && isOnCurve(off)).to.equal(false);
+  });
+});
+
+describe('base64url', () => {
+  it('is of bytes, also of some of a larger buffer, or of text', () => {
+    const bytes = Buffer.from('xxMöbius');
+    expect(encodeBase64url('Möbius')).to.equal('TcO2Yml1cw');
+    expect(encodeBase64url(new Uint8Array(bytes.buffer, bytes.byteOffset + 2, 7))).to.equal('TcO2Yml1cw');
+  });
+
+  it('has one spelling', () => {
+    expect(decodeBase64url('TcO2Yml1cw')?.toString()).to.equal('Möbius');
+    for (const text of ['TcO2Yml1cw==', 'TcO2Yml1cx', 'TcO2 Yml1cw', 'T', 'ab+/']) {
+      expect(decodeBase64url(text), text).to.equal(undefined);
+    }
+  });
+});
+
+describe('A refusal', () => {
+  it('says why, and what in particular', () => {
+    expect(new Refusal('malformed').message).to.equal('malformed');
+    expect(new Refusal('malformed', 'vct').message).to.equal('malformed: vct');
+    expect(new NonceRefusal('kb_claim_missing').message).to.equal('kb_claim_missing: nonce');
+  });
+});

@@ -1,0 +1,372 @@
+import { expect } from 'chai';
+import { buildSigningInput } from '../../../domain/formats/jose/compact.ts';
+import type { Failure } from '../../../domain/shared/failure.ts';
+import { composeList } from '../../../domain/trust-lists/compose-list.ts';
+import { certificatesOf } from '../../../domain/trust-lists/entity-certificates.ts';
+import { assertDistinct } from '../../../domain/trust-lists/entity-identity.ts';
+import { checkJump, checkSuccession } from '../../../domain/trust-lists/freshness.ts';
+import type { TrustListEntity } from '../../../domain/trust-lists/list-configuration.ts';
+import { isListOfIssuers, profileOf } from '../../../domain/trust-lists/list-profiles.ts';
+import { readTrustList } from '../../../domain/trust-lists/lote.ts';
+import { ownTrustListOf } from '../../../domain/trust-lists/own-address.ts';
+import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
+import {
+  credentialIssuers,
+  isCredentialIssuanceType,
+  selectCertificates,
+  type TrustPurpose,
+} from '../../../domain/trust-lists/select-certificates.ts';
+import { checkSigningTime, openSignedList, readDateTime } from '../../../domain/trust-lists/signed-list.ts';
+import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import { aKeyChain } from '../../contract/store/builders.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+
+const NOW = new Date('2027-01-15T08:00:00Z');
+const ETSI = 'http://uri.etsi.org/19602';
+
+/** The fault of what is refused, or `taken`. */
+function faultOf(work: () => unknown): string {
+  try {
+    work();
+    return 'taken';
+  } catch (error) {
+    if (error instanceof TrustListRefusal) return error.fault;
+    throw error;
+  }
+}
+
+describe('The document of a trust list', () => {
+  const SCHEME = {
+    LoTEVersionIdentifier: 1,
+    LoTESequenceNumber: 5,
+    ListIssueDateTime: '2027-01-15T07:00:00Z',
+    NextUpdate: '2027-02-15T07:00:00Z',
+  };
+  const service = (changes: object = {}) => ({
+    ServiceInformation: {
+      ServiceTypeIdentifier: `${ETSI}/SvcType/PID/Issuance`,
+      ServiceDigitalIdentity: { X509Certificates: [{ val: ' AA\nAA ' }] },
+      ...changes,
+    },
+  });
+  const entity = (information: object = {}, ...services: object[]) => ({
+    TrustedEntityInformation: { TEName: [{ lang: 'en', value: 'A' }], ...information },
+    TrustedEntityServices: services,
+  });
+  const read = (scheme: object, ...entities: object[]) =>
+    readTrustList(
+      {
+        LoTE: { ListAndSchemeInformation: { ...SCHEME, ...scheme }, TrustedEntitiesList: entities },
+      } as never,
+      NOW,
+    );
+  const entityOf = (...given: Parameters<typeof entity>) => read({}, entity(...given)).entities[0];
+  const serviceOf = (changes: object) => entityOf({}, service(changes))?.services[0];
+
+  it('tells who is listed for what', () => {
+    expect(read({}, entity({}, service()))).to.deep.include({
+      sequenceNumber: 5,
+      nextUpdate: new Date('2027-02-15T07:00:00Z'),
+    });
+    expect(serviceOf({})).to.deep.equal({
+      ...{ type: `${ETSI}/SvcType/PID/Issuance`, status: undefined, certificates: ['AAAA'] },
+    });
+    expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country: 'DE' }] } })?.country).to.equal('DE');
+  });
+
+  it('tells nothing by what is no text', () => {
+    for (const Country of [5, null, ['DE']]) {
+      expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country }] } })?.country).to.equal(undefined);
+    }
+    expect(serviceOf({ ServiceTypeIdentifier: 5 })?.type).to.equal(undefined);
+    expect(serviceOf({ ServiceStatus: 'granted' })?.status).to.equal('granted');
+    expect(serviceOf({ ServiceStatus: 7 })?.status, 'one that nobody knows').to.equal('');
+    const X509Certificates = [{ val: 5 }, 'AAAA', {}, null, { val: 'BBBB' }];
+    expect(serviceOf({ ServiceDigitalIdentity: { X509Certificates } })?.certificates).to.deep.equal(['BBBB']);
+    expect(serviceOf({ ServiceDigitalIdentity: null })?.certificates).to.deep.equal([]);
+  });
+
+  for (const [what, fault, work] of [
+    ['of another version', 'version', () => read({ LoTEVersionIdentifier: 2 })],
+    ['with a number as text', 'malformed', () => read({ LoTESequenceNumber: '5' })],
+    ['with the number 0', 'malformed', () => read({ LoTESequenceNumber: 0 })],
+    ['without the time of the next one', 'malformed', () => read({ NextUpdate: undefined })],
+    ['that has ended', 'outdated', () => read({ NextUpdate: '2027-01-15T08:00:00Z' })],
+    [
+      'of a clock that is five minutes ahead',
+      'taken',
+      () => read({ ListIssueDateTime: '2027-01-15T08:05:00Z' }),
+    ],
+    [
+      'of a clock that is further ahead',
+      'from_the_future',
+      () => read({ ListIssueDateTime: '2027-01-15T08:05:01Z' }),
+    ],
+    ['with a name that is no text', 'malformed', () => entityOf({ TEName: [{ lang: 'en', value: 5 }] })],
+    ['without a name', 'malformed', () => entityOf({ TEName: [] })],
+    ['with a name that is no list', 'malformed', () => entityOf({ TEName: { value: 'A' } })],
+    [
+      'with certificates that are no list',
+      'malformed',
+      () => serviceOf({ ServiceDigitalIdentity: { X509Certificates: 'AAAA' } }),
+    ],
+    ['with extensions that are no list', 'malformed', () => read({ SchemeExtensions: { critical: true } })],
+    [
+      'with a critical extension',
+      'critical_extension',
+      () => read({ SchemeExtensions: [{ Critical: true }] }),
+    ],
+    [
+      'with a critical extension of an entity',
+      'critical_extension',
+      () => entityOf({ TEInformationExtensions: [{ critical: 'x' }] }),
+    ],
+    [
+      'with a critical extension of a service',
+      'critical_extension',
+      () => serviceOf({ ServiceInformationExtensions: [{}, { critical: null }] }),
+    ],
+    [
+      'with extensions that are not critical',
+      'taken',
+      () =>
+        read({ SchemeExtensions: [{ critical: false }, { critical: 'false' }, 'critical', { other: true }] }),
+    ],
+  ] as const) {
+    it(`is ${fault === 'taken' ? 'taken' : `refused as ${fault}`} ${what}`, () =>
+      expect(faultOf(work)).to.equal(fault));
+  }
+
+  it('is closed where it has no next one', () => {
+    expect(read({ NextUpdate: null }, entity({}, service()))).to.deep.include({
+      nextUpdate: null,
+      entities: [],
+    });
+  });
+
+  describe('vouches', () => {
+    let one: Certified;
+    before(async () => {
+      one = await certify({ name: 'One' });
+    });
+    const select = (purpose: TrustPurpose, ...services: object[]) =>
+      selectCertificates(read({}, entity({}, ...services)), purpose);
+    const of = (kind: string, certificate: string, more: object = {}) =>
+      service({
+        ServiceTypeIdentifier: `${ETSI}/SvcType/PID/${kind}`,
+        ServiceDigitalIdentity: { X509Certificates: [{ val: certificate }] },
+        ...more,
+      });
+
+    it('by revocation services that count', () => {
+      const withdrawn = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/withdrawn` };
+      const notified = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/notified` };
+      const { certificate } = one;
+      const revocation = (...services: object[]) =>
+        select(credentialIssuers(), of('Issuance', certificate), ...services)[0]?.revocation;
+      expect(revocation()).to.equal(undefined);
+      expect(revocation(of('Revocation', certificate))).to.deep.equal([certificate]);
+      expect(revocation(of('Revocation', certificate, notified))).to.deep.equal([certificate]);
+      expect(revocation(of('Revocation', certificate, withdrawn))).to.deep.equal([]);
+      expect(revocation(of('Revocation', 'nonsense'))).to.deep.equal([]);
+    });
+
+    it('by certificates in base64 and nothing like it', () => {
+      const { certificate } = one;
+      const chosen = (text: string) => select(credentialIssuers(), of('Issuance', text)).length;
+      const other = certificate.endsWith('=') ? certificate.replace(/=+$/, '') : `${certificate}A`;
+      expect(
+        [certificate, other, `${certificate.slice(0, 40)}!!!!${certificate.slice(40)}`].map(chosen),
+      ).to.deep.equal([1, 0, 0]);
+    });
+  });
+});
+
+describe('The signature of a trust list', () => {
+  const list = (header: object) =>
+    openSignedList(`${buildSigningInput({ alg: 'ES256', ...header }, { LoTE: {} })}.AA`);
+
+  it('says whose it is, by certificates before all else', () => {
+    expect(list({ x5c: ['AAAA'] }).signer).to.deep.equal({ chain: ['AAAA'] });
+    expect(list({ 'x5t#S256': 'x' }).signer).to.deep.equal({ thumbprint: 'x' });
+    expect(list({ x5c: ['AAAA'], 'x5t#S256': 'x' }).signer).to.deep.equal({ chain: ['AAAA'] });
+    for (const header of [
+      {},
+      { 'x5t#S256': 5 },
+      { x5c: [], 'x5t#S256': 'x' },
+      { x5c: null, 'x5t#S256': 'x' },
+    ]) {
+      expect(faultOf(() => list(header))).to.equal('untrusted_signer');
+    }
+  });
+
+  it('was made when it says, in either form', () => {
+    const seconds = NOW.getTime() / 1000;
+    const made = (header: object) => faultOf(() => checkSigningTime(list({ x5c: ['AAAA'], ...header }), NOW));
+    expect([made({ iat: seconds + 300 }), made({ sigT: '2027-01-15T08:05:00Z' })]).to.deep.equal([
+      'taken',
+      'taken',
+    ]);
+    expect([made({}), made({ iat: 'x' }), made({ iat: null }), made({ sigT: 5 })]).to.deep.equal([
+      ...['taken', 'malformed', 'malformed', 'malformed'],
+    ]);
+    expect([
+      made({ iat: seconds + 301 }),
+      made({ iat: seconds, sigT: '2027-01-15T08:05:01Z' }),
+    ]).to.deep.equal([...['from_the_future', 'from_the_future']]);
+    for (const text of [
+      '2027-01-15',
+      '2027-01-15T08:00:00',
+      '2027-13-15T08:00:00Z',
+      ['2027-01-15T08:00:00Z'],
+      5,
+      undefined,
+    ]) {
+      expect(
+        faultOf(() => readDateTime(text, 'time')),
+        String(text),
+      ).to.equal('malformed');
+    }
+    expect(readDateTime('2027-01-15T08:00:00.5Z', 'time').getTime()).to.equal(NOW.getTime() + 500);
+  });
+
+  it('has another number with each release', () => {
+    const release = (sequenceNumber: number, contentHash = 'a') => ({ sequenceNumber, contentHash });
+    const following = (...next: Parameters<typeof release>) =>
+      faultOf(() => checkSuccession(release(5), release(...next)));
+    expect([following(6, 'b'), following(5), following(5, 'b'), following(4)]).to.deep.equal([
+      ...['taken', 'taken', 'sequence_reused', 'sequence_went_back'],
+    ]);
+    const seen = { ...release(5), seenAt: new Date(NOW.getTime() - 1_000) };
+    const jump = (number: number, before?: typeof seen) =>
+      faultOf(() => checkJump(before, release(number), NOW));
+    expect([jump(2_005, seen), jump(2_006, seen), jump(1e14), jump(1e14 + 1)]).to.deep.equal([
+      ...['taken', 'sequence_jumped', 'taken', 'sequence_jumped'],
+    ]);
+    expect(
+      [jump(2_027_011_500, seen), jump(2_027_011_700, seen), jump(2_027_134_500, seen)],
+      'a date',
+    ).to.deep.equal([...['taken', 'sequence_jumped', 'sequence_jumped']]);
+    expect(
+      jump(1_006, { ...seen, seenAt: new Date(NOW.getTime() + 5_000) }),
+      'seen by a fast clock',
+    ).to.equal('sequence_jumped');
+  });
+});
+
+describe('A trust list of this service', () => {
+  const PUBLIC = 'https://id.example';
+
+  it('is known by its address', () => {
+    expect(ownTrustListOf(`${PUBLIC}/acme/trust-list/main`, PUBLIC)).to.deep.equal({
+      tenantId: 'acme',
+      listId: 'main',
+    });
+    for (const uri of [
+      'https://id.example.evil/acme/trust-list/main',
+      'https://other.example/acme/trust-list/main',
+      'https://ed.example/acme/trust-list/main',
+      `${PUBLIC}/acme/trust-list/`,
+      `${PUBLIC}/acme/trust-list/main?x=1`,
+      `${PUBLIC}/acme/trust-list/a%2fb`,
+      `${PUBLIC}/acme/status/main`,
+      `${PUBLIC}/Acme/trust-list/main`,
+      PUBLIC,
+    ]) {
+      expect(ownTrustListOf(uri, PUBLIC), uri).to.equal(undefined);
+    }
+  });
+
+  it('has a type, of issuers', () => {
+    expect([profileOf(undefined).service, profileOf('urn:other').service]).to.deep.equal(['EAA', 'EAA']);
+    expect(profileOf(`${ETSI}/LoTEType/EUPIDProvidersList`).service).to.equal('PID');
+    expect(isListOfIssuers(`${ETSI}/LoTEType/EURegistrarsAndRegistersList`)).to.equal(false);
+    expect(isListOfIssuers('urn:other')).to.equal(true);
+    for (const [type, is] of [
+      [`${ETSI}/SvcType/PID/Issuance`, true],
+      ['urn:own/Issuance', true],
+      ['/Issuance', false],
+      [`${ETSI}/SvcType/PID/Revocation`, false],
+      [`${ETSI}/SvcType/PID/Issuance/`, false],
+      [`${ETSI}/SvcType/WRPAC/Issuance`, false],
+      [`${ETSI}/SvcType/WalletSolution/Issuance`, false],
+    ] as const) {
+      expect(isCredentialIssuanceType(type), type).to.equal(is);
+    }
+  });
+
+  it('says of what its author may not set who does', () => {
+    const messages = (data: unknown) =>
+      TrustListData.safeParse(data).error?.issues.map(({ message }) => message);
+    const scheme = (members: object) => messages({ LoTE: { ListAndSchemeInformation: members } });
+    expect(scheme({ LoTESequenceNumber: 5, x: 1 })).to.deep.equal([
+      'LoTESequenceNumber is written by the service and cannot be set',
+    ]);
+    expect(scheme({ x: 1, y: 2 })).to.deep.equal(['x, y cannot be set']);
+    expect(messages({ LoTE: 'x' })?.join()).to.match(/expected object/);
+    expect(messages('x')?.join()).to.match(/expected object/);
+  });
+
+  it('has an address of the scheme for entities whose country is known', async () => {
+    const issuerCertPem = pem(await certify({ name: 'A' }));
+    const addresses = (country?: string) => {
+      const info = { name: 'A', ...(country !== undefined && { country }) };
+      const { LoTE } = composeList({
+        configuration: {
+          entities: [{ type: 'external', issuerCertPem, info }],
+          data: { LoTE: { ListAndSchemeInformation: { LoTEType: `${ETSI}/LoTEType/EUPIDProvidersList` } } },
+        },
+        ...{ chains: [], tenantName: 'Acme', tenantUri: 'https://acme.example', sequenceNumber: 1 },
+        ...{ issuedAt: NOW, nextUpdate: NOW },
+      }) as {
+        LoTE: {
+          TrustedEntitiesList: { TrustedEntityInformation: { TEInformationURI: { uriValue: string }[] } }[];
+        };
+      };
+      return LoTE.TrustedEntitiesList[0]?.TrustedEntityInformation.TEInformationURI.map(
+        ({ uriValue }) => uriValue,
+      );
+    };
+    expect(addresses()).to.deep.equal(['https://acme.example']);
+    expect(addresses('DE')).to.deep.equal([
+      `${ETSI}/ListOfTrustedEntities/PIDProvider/DE`,
+      'https://acme.example',
+    ]);
+  });
+
+  it('has each name once, or the same behind it', () => {
+    const listed = (certificate: string) => {
+      const made = aKeyChain('acme' as never, certificate);
+      const { root: _, ...chain } = { ...made, active: { ...made.active, certificates: [certificate] } };
+      return chain;
+    };
+    const chains = [
+      listed('a'),
+      listed('b'),
+      { ...listed('none'), active: { ...listed('none').active, certificates: [] } },
+    ];
+    const entity = (issuerKeyChainId: string, country?: string): TrustListEntity => ({
+      ...{
+        type: 'internal',
+        issuerKeyChainId,
+        info: { name: 'A', ...(country !== undefined && { country }) },
+      },
+    });
+    const faults = (...entities: TrustListEntity[]) => {
+      try {
+        assertDistinct(entities, chains);
+        return [];
+      } catch (error) {
+        return (error as Failure).details.errors?.map(
+          ({ path, message }) => `${path}: ${/entities\.\d/.exec(message)?.[0]}`,
+        );
+      }
+    };
+    expect(faults(entity('a'), entity('a'), entity('b', 'DE'))).to.deep.equal([]);
+    expect(faults(entity('a'), entity('b'))).to.deep.equal(['entities.1.info.name: entities.0']);
+    expect(faults(entity('a'), entity('b'), entity('a'))).to.deep.equal(['entities.1.info.name: entities.0']);
+    const source = (keyChainId: string) =>
+      ({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId }) as const;
+    expect(certificatesOf(source('none'), chains), 'of a key chain without certificates').to.deep.equal([]);
+  });
+});
