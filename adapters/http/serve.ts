@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { NextFunction, Request, Response } from 'express';
 import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
@@ -70,6 +71,7 @@ async function answer(route: Route, request: Request, response: Response, ports:
   const known = response.locals['caller'] as Caller | RememberedCaller | undefined;
   assertConditions(route, request);
   const { readOnly, written, ...read } = readInput(route, request);
+  if (isLarge(request.body)) await setImmediate();
   const asked = { ...read, request: rawRequest(request, response) };
   const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
   const precondition = preconditionOf(route, asked, ifMatch, ports.editTags);
@@ -88,6 +90,13 @@ async function answer(route: Route, request: Request, response: Response, ports:
   const reply = await handled(route, input, written);
   if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
   return withTag(route, reply, ports.editTags);
+}
+
+/** Bytes of a body whose reading is a piece of work of its own: others have their turn before it is looked at. */
+const LARGE_BODY = 128 * 1024;
+
+function isLarge(body: unknown): boolean {
+  return Buffer.isBuffer(body) && body.length > LARGE_BODY;
 }
 
 async function handled(

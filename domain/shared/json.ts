@@ -28,7 +28,8 @@ const ESCAPES_PER_MEMBER = 10;
 /**
  * Parses JSON that an outsider wrote. `undefined` when it is not JSON, names a member twice in one object
  * (RFC 8259 section 4 leaves the meaning open, so two readers could see two documents), nests deeper than
- * `maxDepth`, has more than about `maxMembers` members and entries (commas and brackets within texts count, too),
+ * `maxDepth`, has more than about `maxMembers` members and entries (commas and brackets within texts count, too) or a
+ * number without end,
  * names a member after an object's prototype, carries text that is none (see `isText`), or has an integer that would
  * become another one, as most beyond 2^53 do (RFC 8259 section 6).
  */
@@ -136,8 +137,14 @@ export function isText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
+/** Characters; a number within so many is read fast enough. */
+const SHORT_TEXT = 64 * 1024;
+/** A megabyte of digits takes four milliseconds to read. */
+const ENDLESS_NUMBER = /(?:^|[\s:,[\-+.eE])[0-9]{1000}/;
+
 /** Looks for what counts, before anything is built. */
 function holdsAtMost(text: string, maxMembers: number): boolean {
+  if (text.length > SHORT_TEXT && ENDLESS_NUMBER.test(text)) return false;
   const mark = /[,[{\\]/g;
   let members = 0;
   let escapes = 0;

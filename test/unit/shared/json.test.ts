@@ -68,6 +68,9 @@ describe('JSON of outsiders', () => {
     ['too many empty lists', '[[],[],[]]', false],
     ['as many escapes as allowed', `"${'\\n'.repeat(30)}"`, true],
     ['an escape too many', `"${'\\n'.repeat(31)}"`, false],
+    ['a long number of few digits at once', `[${' '.repeat(70_000)}0.${'1'.repeat(999)}]`, true],
+    ['a number without end', `[0.${'1'.repeat(70_000)}]`, false],
+    ['a text of digits', `"${'1'.repeat(70_000)}"`, true],
   ] as const) {
     it(`of a stranger with ${what} is ${isTaken ? 'taken' : 'refused'}`, () => {
       expect(parseJson(text, 32, 3) !== undefined).to.equal(isTaken);
