@@ -114,12 +114,14 @@ export class Known {
    * @returns the session's part when it did not find what it expected; then nothing has happened.
    */
   async tryCommit(change: Change, refusals: Refusals): Promise<'done' | 'session'> {
-    const refusal = new Failure('conflict', 'the session is over');
+    // Made when it is wanted: a failure takes longer to make than all the rest of this.
+    let refusal: Failure | undefined;
+    const session = () => (refusal = new Failure('conflict', 'the session is over'));
     try {
-      await this.commit(change, { ...refusals, session: () => refusal });
+      await this.commit(change, { ...refusals, session });
       return 'done';
     } catch (error) {
-      if (error === refusal) return 'session';
+      if (refusal !== undefined && error === refusal) return 'session';
       throw error;
     }
   }

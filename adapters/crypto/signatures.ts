@@ -1,9 +1,9 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { type KeyObject, verify } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { boundedBytes } from '../../application/bounded.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
 import { derSignature } from '../../domain/formats/der/ecdsa-signature.ts';
-import { curveOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import { curveOf, type PublicJwk, publicKeyOf } from '../../domain/shared/jwk.ts';
 
 const MAX_KEY_BYTES = 16 * 1024 * 1024;
 /** What the library holds for one. */
@@ -17,25 +17,25 @@ export class NodeSignatures extends Signatures {
     const curve = curveOf(key.crv);
     // RFC 7518 section 3.4: r and s have the length of the curve, always. RFC 8037 section 3.1: so they have on Ed25519.
     if (curve === undefined || signature.length !== 2 * curve.bytes) return false;
+    const imported = this.#import(key);
+    if (imported === undefined) return false;
+    const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
+    // With options beside the key, or signatures in another form, node takes half as long again.
+    const form = curve.kty === 'OKP' ? signature : derSignature(signature);
     try {
-      const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
-      // With options beside the key, or signatures in another form, node takes half as long again.
-      const form = curve.kty === 'OKP' ? signature : derSignature(signature);
-      return verify(curve.hash, bytes, this.#import(key), form);
+      return verify(curve.hash, bytes, imported, form);
     } catch {
-      // Not a point of the curve, or members that do not belong together.
       return false;
     }
   }
 
-  #import(key: PublicJwk): KeyObject {
+  #import(key: PublicJwk): KeyObject | undefined {
     const { kty, crv, x, y } = key;
     const name = `${kty} ${crv} ${x} ${y ?? ''}`;
-    let known = this.#keys.get(name);
-    if (known === undefined) {
-      known = createPublicKey({ key: { kty, crv, x, ...(y !== undefined && { y }) }, format: 'jwk' });
-      this.#keys.set(name, known);
-    }
-    return known;
+    const known = this.#keys.get(name);
+    if (known !== undefined) return known;
+    const made = publicKeyOf(key);
+    if (made !== undefined) this.#keys.set(name, made);
+    return made;
   }
 }

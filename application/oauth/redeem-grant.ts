@@ -51,8 +51,9 @@ export class RedeemGrant extends needs({
     const configurationIds = narrow(grant.credentialConfigurationIds, wanted);
     const asked = { identifiers: wanted !== undefined, configurationIds: wanted && configurationIds };
     const redemption = await tokenIssuer.redemption(configured, caller, asked, now);
-    const overtaken = spent();
-    const refusals = { grant: () => overtaken, session: spent, uses: replayedBy(caller) };
+    let overtaken: Failure | undefined;
+    const overtakes = () => (overtaken = spent());
+    const refusals = { grant: overtakes, session: spent, uses: replayedBy(caller) };
     const limit = grant.txCodeHash === null ? {} : { attemptsBelow: MAX_TX_CODE_ATTEMPTS };
     if (act === 'attempt') return this.#count(known, grant);
     const change = { grant: { id: grant.id, act, redemption, ...limit }, session: redeemable(grant) };
@@ -63,7 +64,7 @@ export class RedeemGrant extends needs({
       await known.claim({ ...change, uses: caller.used }, refusals);
       return answer;
     } catch (error) {
-      if (error !== overtaken) throw error;
+      if (overtaken === undefined || error !== overtaken) throw error;
     }
     // Somebody was first a moment ago, perhaps the wallet itself.
     const present = (await known.reads.grantByCode(hashCode(request.code)))?.grant;

@@ -1,7 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import { decodeBase64url, encodeBase64url } from '../../../domain/shared/base64url.ts';
-import { algorithmOf, curveOf, isOnCurve, readPublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import {
+  algorithmOf,
+  CURVES,
+  curveOf,
+  isOnCurve,
+  publicKeyOf,
+  readPublicJwk,
+  SIGNING_ALGORITHMS,
+  thumbprint,
+} from '../../../domain/shared/jwk.ts';
 import { NonceRefusal, Refusal } from '../../../domain/shared/refusal.ts';
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
@@ -63,6 +72,30 @@ describe('A public key that somebody sent', () => {
     expect(keys.map(isOnCurve)).to.deep.equal([true, true]);
     const off = readPublicJwk({ ...ec, y: x });
     expect(off && isOnCurve(off)).to.equal(false);
+  });
+
+  for (const algorithm of SIGNING_ALGORITHMS) {
+    it(`is made ready for use as it was sent (${algorithm})`, () => {
+      const { kty, name } = CURVES[algorithm];
+      const { publicKey } =
+        kty === 'OKP' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: name });
+      const jwk = readPublicJwk(publicKey.export({ format: 'jwk' }));
+      if (jwk === undefined) throw new Error('unreadable');
+      expect(publicKeyOf(jwk)?.equals(publicKey)).to.equal(true);
+      expect(publicKeyOf({ ...jwk, kty: kty === 'OKP' ? 'EC' : 'OKP', y: jwk.x })).to.equal(undefined);
+      expect(publicKeyOf({ ...jwk, crv: 'secp256k1' })).to.equal(undefined);
+      expect(publicKeyOf({ ...jwk, x: jwk.x.slice(0, -4) })).to.equal(undefined);
+    });
+  }
+
+  it('is none whose coordinates are as long as it wants only together', () => {
+    const [left, right] = [ec.x ?? '', ec.y ?? ''].map((text) => Buffer.from(text, 'base64url'));
+    if (left === undefined || right === undefined) throw new Error('unreadable');
+    const moved = {
+      x: encodeBase64url(left.subarray(0, 31)),
+      y: encodeBase64url(Buffer.concat([left.subarray(31), right])),
+    };
+    expect(publicKeyOf({ kty: 'EC', crv: 'P-256', ...moved })).to.equal(undefined);
   });
 });
 
