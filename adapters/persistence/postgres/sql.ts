@@ -1,6 +1,7 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
+import { type Column, PreparedCall } from './prepared-call.ts';
 
 /** What we use of the driver that MikroORM brings along. */
 type Pool = {
@@ -8,11 +9,17 @@ type Pool = {
   connect(): Promise<Client>;
 };
 type Client = {
-  query(query: { name: string; text: string; values: unknown[] }): Promise<{ rows: Row[] }>;
+  query(query: { name: string; text: string; values: unknown[] }): Promise<Answer>;
+  query(call: PreparedCall): unknown;
+  getTypeParser(type: number, format: 'text'): (text: string) => unknown;
   on(event: 'error', listener: () => void): unknown;
   removeListener(event: 'error', listener: () => void): unknown;
   /** @param error ends the connection. */
   release(error?: unknown): void;
+};
+type Answer = {
+  readonly rows: Row[];
+  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
 };
 
 /**
@@ -30,14 +37,13 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
   const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
   return {
     patienceMs: pool.options.connectionTimeoutMillis,
-    async query({ name, text }, values) {
+    async query(statement, values) {
       const client = await reaching(() => pool.connect());
       // The statement that is under way fails with it.
       client.on('error', nothing);
       let fault: unknown;
       try {
-        const { rows } = await client.query({ name, text, values: values as Parameter[] });
-        return rows;
+        return await run(client, statement, values);
       } catch (error) {
         // A change that was refused says nothing against the connection; `query` of the pool would end it.
         if (!isUnexpected(error)) fault = error;
@@ -48,4 +54,32 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
       }
     },
   };
+}
+
+/** By connection: the statements that it has prepared, and what they answer. */
+const prepared = new WeakMap<Client, Map<string, readonly Column[]>>();
+
+/** The first time on a connection the driver prepares the statement and tells its columns. */
+async function run(
+  client: Client,
+  { name, text }: Statement,
+  values: readonly Parameter[],
+): Promise<readonly Row[]> {
+  let known = prepared.get(client);
+  if (known === undefined) {
+    known = new Map();
+    prepared.set(client, known);
+  }
+  const columns = known.get(name);
+  if (columns !== undefined) {
+    const call = new PreparedCall(name, values, columns);
+    client.query(call);
+    return call.rows;
+  }
+  const { rows, fields } = await client.query({ name, text, values: values as Parameter[] });
+  known.set(
+    name,
+    fields.map((field) => ({ name: field.name, read: client.getTypeParser(field.dataTypeID, 'text') })),
+  );
+  return rows;
 }

@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import { connect } from '../../adapters/persistence/database.ts';
+import { postgresSql } from '../../adapters/persistence/postgres/sql.ts';
+import { named, type Parameter } from '../../adapters/persistence/statement.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+
+const postgres = databases().find(({ name }) => name === 'postgres');
+
+const ECHO = named(
+  'echo',
+  `select $1::text as text, $2::int as int, $3::bigint as bigint, $4::boolean as boolean, $5::text[] as texts,
+     $6::int[] as ints, $7::jsonb as json, $8::double precision as float`,
+);
+const CALLS: Readonly<Record<string, readonly Parameter[]>> = {
+  nulls: ['', null, null, null, null, null, null, null],
+  'plain values': ['a', 1, 2 ** 52, true, ['a', 'b'], [1, -2], '{"a":[1]}', 0.5],
+  'what is quoted': [
+    `'"\\{},\n`,
+    -1,
+    -1,
+    false,
+    [`"`, '\\', '{}', ',', '', 'null', 'NULL'],
+    [],
+    '"\\""',
+    -1e-9,
+  ],
+  'what takes several bytes a character': ['ä€𝄞', 0, 0, true, ['𝄞', 'ß'], [0], '"𝄞"', 1e300],
+  'a text beyond what room is kept for': ['€'.repeat(300_000), 0, 0, true, [], [], '{}', 0],
+};
+
+describe('A statement of wallet paths on PostgreSQL', () => {
+  let database: TestDatabase | undefined;
+  before(async function () {
+    this.timeout(60_000);
+    database = await postgres?.open();
+    if (database === undefined) this.skip();
+  });
+  after(() => database?.drop());
+
+  /** On one connection, so that the driver makes the first call and the others find the statement prepared. */
+  async function onOne<T>(work: (sql: Awaited<ReturnType<typeof postgresSql>>) => Promise<T>): Promise<T> {
+    const orm = await connect({ url: database?.url ?? '', poolSize: 2 }, 'serve');
+    try {
+      return await work(await postgresSql(orm));
+    } finally {
+      await orm.close();
+    }
+  }
+
+  for (const [what, values] of Object.entries(CALLS)) {
+    it(`answers alike when it is prepared and afterwards (${what})`, async () => {
+      const [first, second, third] = await onOne(async (sql) => [
+        await sql.query(ECHO, values),
+        await sql.query(ECHO, values),
+        await sql.query(ECHO, values),
+      ]);
+      expect(second).to.deep.equal(first);
+      expect(third).to.deep.equal(first);
+      expect(first?.[0]?.['text']).to.equal(values[0]);
+      expect(first?.[0]?.['texts']).to.deep.equal(values[4]);
+    });
+  }
+
+  it('answers many rows, and none', async () => {
+    const count = named('count', 'select n, n * 2 as twice from generate_series(1, $1::int) n');
+    await onOne(async (sql) => {
+      for (const rows of [3, 1_000, 0, 3]) {
+        const answer = await sql.query(count, [rows]);
+        expect(answer).to.have.length(rows);
+        expect(answer.at(-1)).to.deep.equal(rows === 0 ? undefined : { n: rows, twice: 2 * rows });
+      }
+    });
+  });
+
+  it('that fails says why, and the next gets another connection', async () => {
+    const divide = named('divide', 'select 1 / $1::int as result, pg_backend_pid() as process');
+    await onOne(async (sql) => {
+      const [before] = await sql.query(divide, [1]);
+      for (const divisor of [1, 0, 1]) {
+        const outcome = await sql.query(divide, [divisor]).then(
+          ([row]) => row,
+          (error: unknown) => (error as { code?: string }).code,
+        );
+        if (divisor === 0) expect(outcome).to.equal('22012');
+        else expect(outcome).to.have.property('result', 1);
+      }
+      const [after] = await sql.query(divide, [1]);
+      expect(after?.['process']).to.be.a('number').and.not.equal(before?.['process']);
+    });
+  });
+
+  it('takes no text for the end of another', async () => {
+    const pair = named('pair', 'select $1::text as one, $2::text as other');
+    await onOne(async (sql) => {
+      await sql.query(pair, ['', '']);
+      for (let length = 0; length < 600; length += 37) {
+        const [one, other] = ['ü'.repeat(length), 'x'.repeat(600 - length)];
+        expect(await sql.query(pair, [one, other])).to.deep.equal([{ one, other }]);
+      }
+    });
+  });
+});
