@@ -1,6 +1,6 @@
 import type { Change, Committed, Part } from '../domain/changes/change.ts';
 import type { Grant } from '../domain/oauth/grant.ts';
-import type { Session } from '../domain/sessions/session.ts';
+import { OPEN_STATUSES, type Session } from '../domain/sessions/session.ts';
 import { Failure } from '../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../domain/shared/ids.ts';
 import type { PortsOf } from './needs.ts';
@@ -94,6 +94,20 @@ export class Known {
   async session(publicId: PublicId, fits?: (session: Session) => boolean): Promise<Session | undefined> {
     const known = this.remembered(publicId, fits);
     if (known !== undefined) return known;
+    const { session } = await this.confirm(this.reads.sessionByPublicId(publicId));
+    return session && this.remember(session);
+  }
+
+  /**
+   * The session as it is stored, for an answer that nothing is committed with. Of an open one that this process saw before
+   * only what may have changed is read.
+   */
+  async presentSession(publicId: PublicId): Promise<Session | undefined> {
+    const known = this.remembered(publicId);
+    if (known !== undefined) {
+      const { standing } = await this.confirm(this.reads.sessionStanding(publicId));
+      if (standing !== undefined && OPEN_STATUSES.includes(standing.status)) return { ...known, ...standing };
+    }
     const { session } = await this.confirm(this.reads.sessionByPublicId(publicId));
     return session && this.remember(session);
   }

@@ -7,6 +7,7 @@ import { dialectOf, placeOf } from '../adapters/persistence/database.ts';
 import { AuthenticateClient } from '../application/clients/authenticate-client.ts';
 import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';
+import { FetchedSessions } from '../application/sessions/fetched-sessions.ts';
 import { SessionWatcher } from '../application/sessions/session-watcher.ts';
 import { EditTags } from '../application/tenants/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
@@ -117,6 +118,7 @@ export async function startService(
         await closed;
         clearInterval(sweep);
         clearTimeout(timer);
+        await obtain(container, FetchedSessions).flush();
         await stopJobs();
         await stopNotes();
         log.info('stopped');

@@ -1,24 +1,34 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/core';
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { Maintenance } from '../../application/ports/maintenance.ts';
+import type { NotedSession } from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
+import type { SessionTransition } from '../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { settleChain } from './administration/audit-chain.ts';
 import { lockTenant } from './administration/revisions.ts';
 import { reaching } from './database-faults.ts';
 import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
 import { PostgresChains } from './postgres/audit-chain.ts';
 import { PostgresCommit } from './postgres/commit.ts';
+import { noteOnPostgres } from './postgres/notes.ts';
 import { postgresSql } from './postgres/sql.ts';
 import { type ListingStatements, POSTGRES_LISTING, SQLITE_LISTING, type TenantQuery } from './reads.ts';
 import { sqliteChain } from './sqlite/audit-chain.ts';
 import { SqliteCommit } from './sqlite/commit.ts';
+import { noteOnSqlite } from './sqlite/notes.ts';
 import { sqliteSql } from './sqlite/sql.ts';
 
 /** What the dialects do in their own ways. */
 export type DialectPaths = {
   readonly commit: { apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> };
+  readonly note: (
+    tenantId: TenantId,
+    sessions: readonly SessionId[],
+    move: SessionTransition,
+    now: Date,
+  ) => Promise<readonly NotedSession[]>;
   readonly query: (tenantId: TenantId) => TenantQuery;
   readonly listing: ListingStatements;
   readonly maintenance: Maintenance;
@@ -35,6 +45,7 @@ export async function onSqlite(orm: MikroORM, cipher: Cipher, macs: Macs): Promi
   const sql = await sqliteSql(orm);
   return {
     commit: new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId)),
+    note: (...asked) => noteOnSqlite(sql, ...asked),
     query:
       (tenantId) =>
       (statement, ...parameters) =>
@@ -59,6 +70,7 @@ export async function onPostgres(orm: MikroORM, cipher: Cipher, macs: Macs): Pro
   );
   return {
     commit: new PostgresCommit(sql, cipher, chains),
+    note: (...asked) => noteOnPostgres(sql, ...asked),
     query:
       (tenantId) =>
       (statement, ...parameters) =>

@@ -10,9 +10,15 @@ import {
   type TenantWriting,
   type Writing,
 } from '../../application/ports/repositories.ts';
-import { type ListKeeping, Store, type TenantReads } from '../../application/ports/store.ts';
+import {
+  type ListKeeping,
+  type NotedSession,
+  Store,
+  type TenantReads,
+} from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
+import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 import type { ConfiguredKind } from '../../domain/tenants/revisions.ts';
@@ -114,6 +120,15 @@ export class OrmStore extends Store {
     const sessionId = change.session?.id ?? change.opens?.session?.id ?? change.removes;
     if (sessionId !== undefined) this.touched(sessionId);
     return this.#dialect.commit.apply(tenantId, change, now);
+  }
+
+  override note(
+    tenantId: TenantId,
+    sessions: readonly SessionId[],
+    move: SessionTransition,
+    now: Date,
+  ): Promise<readonly NotedSession[]> {
+    return this.#dialect.note(tenantId, sessions, move, now);
   }
 
   override read(tenantId: TenantId): TenantReads {

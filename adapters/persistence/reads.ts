@@ -12,6 +12,7 @@ import {
   readPublication,
   readRelease,
   readSession,
+  readStanding,
   readStatusList,
   readStatusListVersion,
   readTenantState,
@@ -73,6 +74,12 @@ export function tenantReads(
       const read = await withTenant(seen, statements.SEEN_SESSION, id);
       if (read?.found !== undefined) touched(read.found.session.id);
       return read && { tenant: read.tenant, session: read.found?.session, asked: read.found?.asked };
+    },
+    async sessionStanding(publicId) {
+      const seen = (row: Row) => ({ id: row['id'] as SessionId, standing: readStanding(row) });
+      const read = await withTenant(seen, statements.SESSION_STANDING, publicId);
+      if (read?.found !== undefined) touched(read.found.id);
+      return read && { tenant: read.tenant, standing: read.found?.standing };
     },
     sessionByPublicId: (publicId) => withSession(statements.FIND_BY_PUBLIC_ID, publicId),
     async issuing(publicId, uses, grantId) {

@@ -51,6 +51,11 @@ export const SEEN_SESSION = named(
    where t.id = $1`,
 );
 export const FIND_BY_PUBLIC_ID = withTenant('find_by_public_id', 'sessions', 'public_id');
+export const SESSION_STANDING = named(
+  'session_standing',
+  `select ${TENANT_STATE}, f.id, f.status, f.version, f.updated_at, f.expires_at, f.claimed_at
+   from tenants t left join sessions f on f.tenant_id = t.id and f.public_id = $2 where t.id = $1`,
+);
 export const FIND_GRANT = withTenant('find_grant', 'grants', 'code_hash');
 export const FIND_GRANT_BY_ID = withTenant('find_grant_by_id', 'grants', 'id');
 export const FIND_AUTHORIZATION = withTenant('find_authorization', 'authorizations', 'id');

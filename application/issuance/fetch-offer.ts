@@ -1,22 +1,22 @@
 import { ISSUING_STATUSES, statusAt } from '../../domain/sessions/session.ts';
-import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { attempt } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { FetchedSessions } from '../sessions/fetched-sessions.ts';
 
 /** A wallet fetches an offer by reference (OpenID4VCI 1.0 section 4.1.3). */
-export class FetchOffer extends needs(WORLD) {
+export class FetchOffer extends needs({ ...WORLD, fetchedSessions: FetchedSessions }) {
   /** @throws Failure `not_found`, alike for an offer that never was and one that is over. */
   execute(tenantId: TenantId, publicId: PublicId): Promise<JsonObject> {
     return attempt(this.ports, tenantId, async (known) => {
-      const session = await known.session(publicId, isUnfetched);
+      const session = await known.presentSession(publicId);
       const isOpen = session !== undefined && ISSUING_STATUSES.includes(statusAt(session, known.now));
       // A wallet that began by itself has a session, and no offer.
       if (!isOpen || session.request?.kind !== 'issuance' || session.request.offerUrl === '') throw unknown();
-      if (isUnfetched(session)) await known.commit({ session: fetched(session) }, { session: unknown });
+      this.ports.fetchedSessions.note(session);
       return session.request.offer;
     });
   }

@@ -4,7 +4,13 @@ import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { AskedAuthorization, Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { KeptAnswer } from '../../domain/sessions/kept-answer.ts';
-import type { Session, SessionKind, SessionStatus, SessionUse } from '../../domain/sessions/session.ts';
+import type {
+  Session,
+  SessionKind,
+  SessionStatus,
+  SessionTransition,
+  SessionUse,
+} from '../../domain/sessions/session.ts';
 import type { SessionNames } from '../../domain/sessions/session-search.ts';
 import type { Profile } from '../../domain/shared/finding.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
@@ -52,6 +58,16 @@ export abstract class Store {
   abstract forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
   /** Applies a change whole or not at all; it decides nothing. @param now the time as of which it was decided. */
   abstract commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed>;
+  /**
+   * Moves those sessions that can, without a word of what else happens to them; one that is being changed may be passed
+   * over. A crash may undo what it wrote a moment ago, so it is for what nobody is told of.
+   */
+  abstract note(
+    tenantId: TenantId,
+    sessions: readonly SessionId[],
+    move: SessionTransition,
+    now: Date,
+  ): Promise<readonly NotedSession[]>;
   abstract read(tenantId: TenantId): TenantReads;
   abstract lists(tenantId: TenantId): ListKeeping;
   /** Over all tenants, each in bounded batches. */
@@ -59,6 +75,11 @@ export abstract class Store {
   /** Resolves when the database answers. */
   abstract ping(): Promise<void>;
 }
+
+export type SessionStanding = Pick<Session, 'status' | 'version' | 'updatedAt' | 'expiresAt' | 'claimedAt'>;
+
+/** A session that moved, and its version since. */
+export type NotedSession = { readonly id: SessionId; readonly version: number };
 
 /** What everybody must know about a tenant before anything else: how it stands, and as of which revision. */
 export type TenantState = {
@@ -100,6 +121,8 @@ export type TenantReads = {
     readonly asked: AskedAuthorization | undefined;
   }>;
   sessionByPublicId(publicId: PublicId): WithTenant<{ readonly session: Session | undefined }>;
+  /** Of a session what others may change while it is open, without its contents. */
+  sessionStanding(publicId: PublicId): WithTenant<{ readonly standing: SessionStanding | undefined }>;
   /** A session for a credential request, and whether what the request brought counts still. */
   issuing(
     publicId: PublicId,

@@ -6,6 +6,7 @@ import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller } from '../caller.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { FetchedSessions } from './fetched-sessions.ts';
 import type { SeenSession } from './sessions.ts';
 import { visible } from './visibility.ts';
 
@@ -13,13 +14,14 @@ import { visible } from './visibility.ts';
 const MAX_ATTEMPTS = 20;
 
 /** Ends a session before its wallet does. Of a redemption, a response and this exactly one comes first. */
-export class CancelSession extends needs(WORLD) {
+export class CancelSession extends needs({ ...WORLD, fetchedSessions: FetchedSessions }) {
   /** @throws Failure `not_found`, `conflict` for a session that has ended or is being answered. */
   execute(caller: RememberedCaller, id: SessionId): Promise<SeenSession> {
     return attemptFor(this.ports, caller, async (known, present) => {
       const { now, configured } = known;
       const audit = { by: present, change: describeCancellation(id) };
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        await this.ports.fetchedSessions.settled(known.tenantId);
         const read = await known.confirm(known.reads.seenSession(id));
         const session = visible(present, read.session);
         const change = cancelled(session, now);

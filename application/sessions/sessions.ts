@@ -14,6 +14,7 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { type SessionQuery, Store } from '../ports/store.ts';
+import { FetchedSessions } from './fetched-sessions.ts';
 import { isVisible, mayKnow, noSession, visible, visibleKinds } from './visibility.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -73,10 +74,11 @@ export type SeenSession = {
 type Place = NonNullable<SessionQuery['after']>;
 
 /** The sessions that the caller may know of, page by page. */
-export class ListSessions extends needs({ store: Store, clock: Clock }) {
+export class ListSessions extends needs({ store: Store, clock: Clock, fetchedSessions: FetchedSessions }) {
   /** @throws Failure `invalid_input` for a cursor that this service did not write. */
   async execute(caller: TenantCaller, wanted: SessionListQuery): Promise<SessionPage> {
-    const { store, clock } = this.ports;
+    const { store, clock, fetchedSessions } = this.ports;
+    await fetchedSessions.settled(caller.tenantId);
     const now = clock.now();
     const reads = store.read(caller.tenantId);
     const query = queryOf(caller, wanted);
@@ -148,11 +150,12 @@ function readCursor(cursor: string): Place {
   return { createdAt: new Date(Number(time)), id };
 }
 
-export class GetSession extends needs(WORLD) {
+export class GetSession extends needs({ ...WORLD, fetchedSessions: FetchedSessions }) {
   /** @throws Failure `not_found`. */
   execute(caller: RememberedCaller, id: SessionId): Promise<SeenSession> {
     return attemptFor(this.ports, caller, async (known, present) => {
       const { now, configured } = known;
+      await this.ports.fetchedSessions.settled(known.tenantId);
       const read = await known.confirm(known.reads.seenSession(id));
       const session = visible(present, read.session);
       return { session, asked: read.asked, tenant: await configured.tenant(), now };

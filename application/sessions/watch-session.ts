@@ -13,6 +13,7 @@ import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import type { TenantState } from '../ports/store.ts';
 import type { TenantConfigurations } from '../tenant-configurations.ts';
+import { FetchedSessions } from './fetched-sessions.ts';
 import { SessionWatcher, type Watch } from './session-watcher.ts';
 import { isVisible, readVisibleSession } from './visibility.ts';
 
@@ -35,7 +36,12 @@ type Options = {
 };
 
 /** Follows the status of a session until it ends or the listener leaves. */
-export class WatchSession extends needs({ ...WORLD, sessionWatcher: SessionWatcher, log: Log }) {
+export class WatchSession extends needs({
+  ...WORLD,
+  sessionWatcher: SessionWatcher,
+  fetchedSessions: FetchedSessions,
+  log: Log,
+}) {
   /**
    * @returns the status of now at once, or the changes since `lastSequence`; then every change. Ends after a
    *   terminal status, when the session is removed, when the listener left, when its access token expires and when it
@@ -47,7 +53,8 @@ export class WatchSession extends needs({ ...WORLD, sessionWatcher: SessionWatch
     id: SessionId,
     { lastSequence, closed }: Options,
   ): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
-    const { store, sessionWatcher, tenantConfigurations } = this.ports;
+    const { store, sessionWatcher, fetchedSessions, tenantConfigurations } = this.ports;
+    await fetchedSessions.settled(caller.tenantId);
     const session = await readVisibleSession(store, caller, id);
     const rights = new ListenerRights(tenantConfigurations, caller);
     const watch = sessionWatcher.open(caller.tenantId, caller.clientId, id);

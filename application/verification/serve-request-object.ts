@@ -7,7 +7,6 @@ import {
   statusAt,
   type VerificationRequest,
 } from '../../domain/sessions/session.ts';
-import { fetched, isUnfetched } from '../../domain/sessions/session-change.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
@@ -28,6 +27,7 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
+import { FetchedSessions } from '../sessions/fetched-sessions.ts';
 import { chainOfClientId } from './access-chain.ts';
 
 export type OpenRequest<R extends VerificationRequest> = {
@@ -37,7 +37,7 @@ export type OpenRequest<R extends VerificationRequest> = {
 };
 
 /** Requests that can be handed out: to a wallet or to a page. */
-export class OpenRequests extends needs(WORLD) {
+export class OpenRequests extends needs({ ...WORLD, fetchedSessions: FetchedSessions }) {
   /** The request as it was made, without marking it as fetched. @returns undefined for an unknown one. */
   async peek(tenantId: TenantId, publicId: PublicId): Promise<VerificationRequest | undefined> {
     const found = await this.ports.store.read(tenantId).sessionByPublicId(publicId);
@@ -57,12 +57,11 @@ export class OpenRequests extends needs(WORLD) {
   ): Promise<OpenRequest<R>> {
     return attempt(this.ports, tenantId, async (known) => {
       const { configured, now } = known;
-      const session = await known.session(publicId, isUnfetched);
+      const session = await known.presentSession(publicId);
       if (session?.kind !== 'verification') throw unknown();
       const request = servable(session, now);
       if (!isWanted(request)) throw unknown();
-      if (isUnfetched(session))
-        await known.claim({ session: fetched(session) }, { session: answeredAlready });
+      this.ports.fetchedSessions.note(session);
       if (request.requestObject === undefined) return { request, chain: undefined };
       const signer = request.signedAs ?? request.clientId ?? '';
       const chains = await configured.keyChains();

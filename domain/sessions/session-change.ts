@@ -71,11 +71,6 @@ export function isUnfetched({ status }: Pick<Session, 'status'>): boolean {
   return (MOVES.fetch.from as readonly string[]).includes(status);
 }
 
-/** A wallet fetched the offer or the request, for the first time. */
-export function fetched({ id }: Pick<Session, 'id'>): SessionChange {
-  return { id, running: MOVES.fetch.from, to: MOVES.fetch.to };
-}
-
 /** A response is taken in, and what came of it is said later: of several at once exactly one goes on. */
 export function claimed({ id }: Pick<Session, 'id'>): SessionChange {
   return { id, running: OPEN_STATUSES, unanswered: true, answers: true };

@@ -125,6 +125,10 @@ export class MemoryStore extends Store {
     return this.#write((store) => store.commit(tenantId, change, now));
   }
 
+  override note(...asked: Parameters<Store['note']>): ReturnType<Store['note']> {
+    return this.#write((store) => store.note(...asked));
+  }
+
   override read(tenantId: TenantId): TenantReads {
     return this.#later(READS, (store) => store.read(tenantId), false);
   }
@@ -165,6 +169,7 @@ const READS = namesOf<TenantReads>({
   session: true,
   seenSession: true,
   sessionByPublicId: true,
+  sessionStanding: true,
   issuing: true,
   sessions: true,
   sessionsOfSubject: true,

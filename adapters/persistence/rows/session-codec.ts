@@ -1,5 +1,5 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { TenantState } from '../../../application/ports/store.ts';
+import type { SessionStanding, TenantState } from '../../../application/ports/store.ts';
 import {
   type AskedAuthorization,
   askedBy,
@@ -47,6 +47,16 @@ export const HIDDEN = 'renewal';
 export function readSession(cipher: Cipher, row: Row): Session {
   const session = { tenantId: row['tenant_id'] as TenantId, ...SESSIONS.read(cipher, row) };
   return row['kind'] === HIDDEN ? { ...session, kind: 'issuance', isHidden: true } : session;
+}
+
+export function readStanding(row: Row): SessionStanding {
+  return {
+    status: row['status'] as Session['status'],
+    version: Number(row['version']),
+    updatedAt: new Date(Number(row['updated_at'])),
+    expiresAt: new Date(Number(row['expires_at'])),
+    claimedAt: row['claimed_at'] === null ? null : new Date(Number(row['claimed_at'])),
+  };
 }
 
 export const GRANTS = table<Grant, keyof NewGrant>(

@@ -82,7 +82,7 @@ const REMOVALS = ['grants', 'session_events', 'deferred_transactions', 'session_
 );
 const REMOVE_SESSION = named('remove_sessions', 'delete from sessions where tenant_id = $1 and id = $2');
 const USE = insert('used_values', ['kind', 'hash', 'expires_at'], 'on conflict do nothing');
-const EVENT = insert('session_events', ['session_id', 'version', 'status', 'at']);
+export const EVENT = insert('session_events', ['session_id', 'version', 'status', 'at']);
 const NEW_SESSION = insert(SESSIONS.name, [...SESSIONS.columns, 'issued_count', 'revoked_mask']);
 const NEW_GRANT = insert(GRANTS.name, [...GRANTS.columns, 'attempts', 'generation']);
 const NEW_AUTHORIZATION = insert(AUTHORIZATIONS.name, AUTHORIZATIONS.columns);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { SessionQuery, Store } from '../../../application/ports/store.ts';
-import type { Session } from '../../../domain/sessions/session.ts';
+import { MOVES, type Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { aBatch, addTenant, aSession, NOW, openOffer, seconds } from './builders.ts';
 import { stepsOf } from './steps.ts';
@@ -22,6 +22,78 @@ export function describeSessions(open: () => Store): void {
     };
     const events = async (id: SessionId) =>
       (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
+
+    describe('that are noted', () => {
+      const note = (sessions: readonly Session[], at = NOW) =>
+        store.note(
+          tenantId,
+          sessions.map(({ id }) => id),
+          MOVES.fetch,
+          at,
+        );
+
+      it('move when they can, with their events, and are told with their versions', async () => {
+        const [one, other] = [await start(), await start({ version: 7 })];
+        const moved = [...(await note([one, other]))].sort((a, b) => a.version - b.version);
+        expect(moved).to.deep.equal([
+          { id: one.id, version: 2 },
+          { id: other.id, version: 8 },
+        ]);
+        const stored = await stepsOf(store, tenantId).findSession(other.id);
+        expect(stored).to.deep.equal({ ...other, status: 'fetched', version: 8, updatedAt: NOW });
+        expect(await events(one.id)).to.deep.equal(['active', 'fetched']);
+      });
+
+      it('stay as they are when they moved on, ended, or are nowhere', async () => {
+        const done = await start({ status: 'completed' });
+        const over = await start({ expiresAt: NOW });
+        const fetched = await start();
+        await note([fetched]);
+        const stranger = { ...done, id: 'nobody' as SessionId };
+        expect(await note([done, over, fetched, stranger], seconds(1))).to.deep.equal([]);
+        for (const session of [done, over])
+          expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
+        expect(await events(fetched.id)).to.deep.equal(['active', 'fetched']);
+      });
+
+      it('are those of the tenant, and of nobody else', async () => {
+        const session = await start();
+        const other = await addTenant(store);
+        expect(await store.note(other, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
+        expect(await store.note(nobody, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
+        expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
+      });
+
+      it('by many at once move once', async () => {
+        const sessions = await Promise.all(Array.from({ length: 20 }, () => start()));
+        const told = await Promise.all(
+          Array.from({ length: 8 }, (_, turn) => note(turn % 2 === 0 ? sessions : sessions.toReversed())),
+        );
+        const ids = told.flat().map(({ id }) => id);
+        expect(new Set(ids).size).to.equal(ids.length);
+        // Who is passed over by all is noted by the next.
+        const rest = await note(sessions);
+        expect(ids.length + rest.length).to.equal(sessions.length);
+      });
+    });
+
+    it('have a standing that is read without their contents', async () => {
+      const session = await start({ claimedAt: seconds(1), outcome: { credentials: [] } });
+      const { status, version, updatedAt, expiresAt, claimedAt } = session;
+      const reads = store.read(tenantId);
+      const tenant = await stepsOf(store, tenantId).state();
+      expect(await reads.sessionStanding(session.publicId)).to.deep.equal({
+        tenant,
+        standing: { status, version, updatedAt, expiresAt, claimedAt },
+      });
+      expect(await reads.sessionStanding('nobody' as PublicId)).to.deep.equal({
+        tenant,
+        standing: undefined,
+      });
+      const other = await addTenant(store);
+      expect((await store.read(other).sessionStanding(session.publicId))?.standing).to.equal(undefined);
+      expect(await store.read(nobody).sessionStanding(session.publicId)).to.equal(undefined);
+    });
 
     it('come back as they were opened', async () => {
       const bare = await start({ request: null });

@@ -18,17 +18,12 @@ import {
   type Session,
   type SessionOutcome,
 } from '../../../domain/sessions/session.ts';
-import {
-  answered,
-  claimed,
-  fetched,
-  noted,
-  type SessionChange,
-} from '../../../domain/sessions/session-change.ts';
+import { answered, claimed, noted, type SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusChange, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { Revisions } from '../../../domain/tenants/revisions.ts';
 import type { SeenRelease } from '../../../domain/trust-lists/freshness.ts';
+import { fetched } from '../../support/fetched.ts';
 import { NOW } from './builders.ts';
 
 export type Revocation = {

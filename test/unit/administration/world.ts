@@ -6,6 +6,7 @@ import { Clock } from '../../../application/ports/clock.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { Secrets } from '../../../application/ports/secrets.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { FetchedSessions } from '../../../application/sessions/fetched-sessions.ts';
 import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import { CreateTenant } from '../../../application/tenants/tenants.ts';
@@ -68,18 +69,21 @@ export function aWorld() {
     sessionTtlSeconds: 86_400,
     statusDefaults: { capacity: 100_000, bits: 1, ttl: 3600 },
   } as unknown as ServiceSettings;
+  const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus });
+  const [clock, log] = [new TestClock(), new SilentLog()];
   const world = {
     store,
     kms,
     random,
     cipher,
     settings,
-    clock: new TestClock(),
+    clock,
     secrets: new QuickSecrets(),
     certificateAuthority,
     eventBus,
-    tenantConfigurations: new TenantConfigurations({ store, settings, eventBus }),
-    log: new SilentLog(),
+    tenantConfigurations,
+    fetchedSessions: new FetchedSessions({ store, tenantConfigurations, clock, eventBus, log }),
+    log,
   };
   const caller = (roles: readonly Role[], restrictions: Partial<TenantCaller> = {}): TenantCaller => ({
     tenantId: ACME,

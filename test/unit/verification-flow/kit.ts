@@ -21,6 +21,7 @@ import { RegistrationCertificates } from '../../../application/registrar/registr
 import { RevocationChecker } from '../../../application/revocation/check-revocation.ts';
 import { OcspResponders } from '../../../application/revocation/ocsp-responders.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
+import { FetchedSessions } from '../../../application/sessions/fetched-sessions.ts';
 import { StatusChecker } from '../../../application/status-lists/check-status.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
@@ -160,6 +161,7 @@ export class World {
   readonly settings = new FakeSettings();
   readonly log = new FakeLog();
   readonly tenantConfigurations = new TenantConfigurations(this);
+  readonly fetchedSessions: FetchedSessions = new FetchedSessions(this);
   readonly holder = makeHolder();
   readonly kms: KmsRegistry;
   readonly remoteStatusLists: RemoteStatusLists;
@@ -303,6 +305,7 @@ export class World {
     );
     const session = await this.session(offer.session, tenantId);
     const text = await this.serveRequestObject.execute(tenantId, session.publicId);
+    await this.fetchedSessions.flush();
     const claims = parseCompactJws(text)?.payload ?? {};
     const request = session.request as PostedVerification;
     return { tenantId, session, publicId: session.publicId, request, claims, text };
@@ -313,7 +316,9 @@ export class World {
     return this.prepare(`request ${JSON.stringify(options)}`, () => this.request(options));
   }
 
+  /** As it is stored once everything is written that may be late. */
   async session(id: string, tenantId = ACME): Promise<Session> {
+    await this.fetchedSessions.flush();
     const session = await stepsOf(this.store, tenantId).findSession(id as Session['id']);
     if (session === undefined) throw new Error('no such session');
     return session;

@@ -1,0 +1,33 @@
+import type { NotedSession } from '../../../application/ports/store.ts';
+import type { SessionTransition } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { named } from '../statement.ts';
+import { EVENT } from './commit.ts';
+import type { SqliteSql } from './sql.ts';
+
+const MOVE = named(
+  'note_session',
+  `update sessions set status = $5, version = version + 1, updated_at = $2
+   where tenant_id = $1 and id = $3 and status in (select value from json_each($4)) and expires_at > $2
+   returning version`,
+);
+
+/** Moves sessions in one transaction. */
+export function noteOnSqlite(
+  sql: SqliteSql,
+  tenantId: TenantId,
+  ids: readonly SessionId[],
+  { from, to }: SessionTransition,
+  now: Date,
+): Promise<readonly NotedSession[]> {
+  const at = now.getTime();
+  return sql.transaction((run) =>
+    ids.flatMap((id) => {
+      const [row] = run.all(MOVE, tenantId, at, id, from, to);
+      if (row === undefined) return [];
+      const version = Number(row['version']);
+      run.change(EVENT, tenantId, id, version, to, at);
+      return [{ id, version }];
+    }),
+  );
+}
