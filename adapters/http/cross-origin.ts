@@ -1,4 +1,4 @@
-import type { Express, NextFunction, Request, Response } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Route } from './route.ts';
 
 /** What wallets send beside their body (RFC 9449, attestation-based client authentication). */
@@ -21,19 +21,15 @@ export function allowOrigin(_request: Request, response: Response, next: NextFun
   next();
 }
 
-/** Answers what a browser asks before a script may send more than a plain form. */
-export function answerPreflights(
-  app: Express,
-  paths: readonly string[],
-  routes: readonly Route[],
-  guards: readonly ((request: Request, response: Response, next: NextFunction) => void)[],
-): void {
+/** Answers what a browser asks before a script may send more than a plain form to these routes of one address. */
+export function preflight(routes: readonly Route[]): readonly RequestHandler[] {
   const methods = [...new Set(routes.map(({ method }) => method.toUpperCase()))].join(', ');
-  app.options([...paths], ...guards, allowOrigin, (_request: Request, response: Response) => {
+  const answer: RequestHandler = (_request, response) => {
     response.setHeader('Access-Control-Allow-Methods', methods);
     response.setHeader('Access-Control-Allow-Headers', SENT);
     response.setHeader('Access-Control-Max-Age', '600');
     response.statusCode = 204;
     response.end();
-  });
+  };
+  return [allowOrigin, answer];
 }

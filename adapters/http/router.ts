@@ -9,7 +9,8 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { fixedAddresses, publicPath, routesAt } from './addresses.ts';
 import { BodyBudget } from './body-budget.ts';
-import { allowOrigin, answerPreflights, isForAnyOrigin } from './cross-origin.ts';
+import { allowOrigin, isForAnyOrigin, preflight } from './cross-origin.ts';
+import { type Answering, dispatcher } from './dispatch.ts';
 import { PublishedTexts } from './published-texts.ts';
 import { type RateLimitSettings, RateLimits } from './rate-limits.ts';
 import { bodyReader } from './read-body.ts';
@@ -47,22 +48,19 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   const fixed = fixedAddresses(routes, prefix);
   const named: RequestHandler = (request, _response, next) =>
     next(fixed.has(request.path) ? 'route' : undefined);
+  const answering: Answering[] = [];
   for (const route of routes) {
     const paths = prefix === '' ? [route.path] : [route.path, publicPath(route.path, prefix)];
+    const at = (method: string, ...handlers: readonly RequestHandler[]) =>
+      answering.push(...paths.map((path) => ({ method, path, handlers })));
     const ofTenants = [
       ...(route.path.includes(':') ? [named] : []),
       ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
     ];
     const isOpen = isForAnyOrigin(route);
-    if (isOpen)
-      answerPreflights(
-        app,
-        paths,
-        routes.filter(({ path }) => path === route.path),
-        ofTenants,
-      );
-    app[route.method](
-      paths,
+    if (isOpen) at('options', ...ofTenants, ...preflight(routes.filter(({ path }) => path === route.path)));
+    at(
+      route.method,
       ...ofTenants,
       ...(servesHead(route) ? [] : [notHead]),
       ...(isOpen ? [allowOrigin] : []),
@@ -72,6 +70,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
       (request: Request, response: Response) => serve(route, request, response, server),
     );
   }
+  app.use(dispatcher(answering));
   app.use((request, response) => {
     const there = routesAt(routes, request.path, prefix);
     fail(response, unserved(there), surfaceOf(there), ports.log);

@@ -69,9 +69,12 @@ describe('bodies of requests', () => {
     const answers: (() => string)[] = [];
     for (let i = 0; i < 6; i++) answers.push(await hold(`9.9.${i}.1`));
     await settle();
+    // Those that found no room were told so while most was still to come, and hold nothing any more.
+    const isRefused = (answer: () => string) => /^HTTP\/1.1 503 /.test(answer());
+    expect(answers.filter(isRefused)).to.have.length(2);
     const refused = await service.call('POST', '/acme/response/x', {
       headers: { ...FORM, 'X-Forwarded-For': '9.8.7.6' },
-      text: `vp_token=${'A'.repeat(500_000)}`,
+      text: `vp_token=${'A'.repeat(700_000)}`,
     });
     expect(refused.status, 'four megabytes are for strangers').to.equal(503);
     expect(refused.headers.get('retry-after')).to.equal('5');
