@@ -1,5 +1,5 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import 'reflect-metadata';
+import type { Socket } from 'node:net';
 import type { Container } from 'inversify';
 import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
@@ -12,6 +12,7 @@ import { SessionWatcher } from '../application/sessions/session-watcher.ts';
 import { EditTags } from '../application/tenants/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
 import { misspeltSettings, type Settings, SettingsError } from '../config/settings.ts';
+import { HttpServer } from './http-server.ts';
 import { startJobs } from './jobs.ts';
 import { withMasterSecrets } from './master-secrets.ts';
 import { Closers, openPlatform } from './platform.ts';
@@ -22,11 +23,25 @@ import { obtain, resolve } from './wire.ts';
 export type RunningService = {
   readonly port: number;
   readonly container: Container;
-  /** Finishes running requests, at most for `graceMs`, then lets go of everything. */
-  close(graceMs?: number): Promise<void>;
+  /** Serves a connection that a supervisor accepted. */
+  take(connection: Socket): void;
+  /**
+   * Finishes running requests, at most for `graceMs`, then lets go of everything.
+   * @param noticeMs in which clients that keep connections are told by an answer that theirs ends; idle ones end afterwards.
+   */
+  close(graceMs?: number, noticeMs?: number): Promise<void>;
 };
 
-const SWEEP_MS = 25;
+/** What a process does of what several of one service need once. */
+export type Role = {
+  /** Imports `CONFIG_FOLDER`, and tells of variables that look like settings. */
+  readonly isFirst: boolean;
+  /** Otherwise connections are handed over to it. */
+  readonly listens: boolean;
+};
+
+const ALONE: Role = { isFirst: true, listens: true };
+const GRACE_MS = 5_000;
 const MEBIBYTE = 1024 * 1024;
 
 /** The account of the operator has no row; a client of the same name could no longer log in. */
@@ -63,14 +78,16 @@ async function importFolder(
 export async function startService(
   settings: Settings,
   environment: Environment = {},
+  { isFirst, listens }: Role = ALONE,
 ): Promise<RunningService> {
   const closers = new Closers();
   try {
     const container = await openPlatform(await withMasterSecrets(settings), closers);
     const log = container.get(Log);
-    for (const line of misspeltSettings(environment, settings.KMS_SECRETS)) log.warn(line);
+    const misspelt = isFirst ? misspeltSettings(environment, settings.KMS_SECRETS) : [];
+    for (const line of misspelt) log.warn(line);
     await assertRootClientIsFree(container, settings);
-    await importFolder(container, settings, environment);
+    if (isFirst) await importFolder(container, settings, environment);
     const authenticateClient = obtain(container, AuthenticateClient);
     const sessionWatcher = obtain(container, SessionWatcher);
     const app = buildRouter(
@@ -88,36 +105,23 @@ export async function startService(
         bodyMemory: settings.BODY_MEMORY * MEBIBYTE,
       },
     );
-    const server = createServer(
-      { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000, maxHeaderSize: 32_768 },
-      listenerOf(app),
-    );
-    server.maxConnections = settings.MAX_CONNECTIONS;
-    tellOfDroppedConnections(server, log);
-    await listen(server, settings);
+    const server = new HttpServer(listenerOf(app), settings.MAX_CONNECTIONS, log);
+    if (!listens) server.expectConnections();
+    const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
     const stopJobs = startJobs(container);
     const stopNotes = startSealingNotes(container.get(Store), log);
-    const { port } = server.address() as AddressInfo;
-    log.info('started', {
-      host: settings.HOST,
-      port,
-      publicUrl: settings.PUBLIC_URL,
-      database: placeOf(settings.DATABASE_URL),
-    });
+    const database = placeOf(settings.DATABASE_URL);
+    if (listens) log.info('started', { host: settings.HOST, port, publicUrl: settings.PUBLIC_URL, database });
+    else log.info('worker started', { pid: process.pid, database });
     return {
       port,
       container,
-      async close(graceMs = 5_000) {
+      take: (connection) => server.take(connection),
+      async close(graceMs = GRACE_MS, noticeMs = 0) {
         log.info('stopping');
-        const closed = new Promise((done) => server.close(done));
         // Event streams would keep their requests open for ever.
         sessionWatcher.close();
-        // Clients keep their connections when their answer is complete; nobody waits for those.
-        const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-        await closed;
-        clearInterval(sweep);
-        clearTimeout(timer);
+        await server.close(graceMs, noticeMs);
         await obtain(container, FetchedSessions).flush();
         await stopJobs();
         await stopNotes();
@@ -129,25 +133,4 @@ export async function startService(
     await closers.closeAll();
     throw error;
   }
-}
-
-const MINUTE_MS = 60_000;
-
-/** Once a minute at most: whoever opens too many connections does not also fill the log. */
-function tellOfDroppedConnections(server: Server, log: Log): void {
-  let told = -MINUTE_MS;
-  server.on('drop', () => {
-    if (performance.now() - told < MINUTE_MS) return;
-    told = performance.now();
-    log.warn(
-      `more than MAX_CONNECTIONS (${server.maxConnections}) connections are open; new ones are closed`,
-    );
-  });
-}
-
-function listen(server: Server, settings: Settings): Promise<void> {
-  return new Promise((done, failed) => {
-    server.once('error', failed);
-    server.listen(settings.PORT, settings.HOST, () => done());
-  });
 }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 
 /** What the value of one setting may be, as it stands in the environment. */
@@ -8,6 +9,18 @@ export const wholeNumber = (minimum: number, maximum: number) =>
     .regex(/^\d+$/, 'a whole number, without a unit')
     .transform(Number)
     .refine((value) => value >= minimum && value <= maximum, `between ${minimum} and ${maximum}`);
+
+const MAX_WORKERS = 128;
+
+/** `auto` is what the operating system, or the limit of the container, lets this process use. */
+export const workers = z.string().transform((text, context) => {
+  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MAX_WORKERS) return count;
+  context.addIssue(`a number from 1 to ${MAX_WORKERS}, or auto`);
+  return z.NEVER;
+});
+
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 export const duration = z
   .string()

@@ -11,6 +11,7 @@ import {
   proxies,
   publicUrl,
   wholeNumber,
+  workers,
 } from './setting-values.ts';
 
 /**
@@ -32,6 +33,11 @@ export const SettingsSchema = z.object({
       'Address to listen on: by itself this machine alone, `0.0.0.0` for all networks, as in the image',
     ),
   PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
+  WORKERS: workers
+    .default(1)
+    .describe(
+      'Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/workers.md',
+    ),
   PUBLIC_URL: publicUrl
     .optional()
     .describe(
@@ -52,7 +58,9 @@ export const SettingsSchema = z.object({
     .describe(
       '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. Default: SQLite in DATA_FOLDER',
     ),
-  DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections per process'),
+  DATABASE_POOL: wholeNumber(1, 200)
+    .default(10)
+    .describe('PostgreSQL connections of one `npm start`; WORKERS have equal parts of it, at least 4 each'),
   DATABASE_TIMEOUT: wholeNumber(1, 300)
     .default(15)
     .describe(
@@ -102,7 +110,7 @@ export const SettingsSchema = z.object({
   RATE_LIMIT_TOKEN: wholeNumber(0, 1_000_000)
     .default(600)
     .describe(
-      'Calls per minute to token, PAR and interactive authorization endpoints: of one public address, and of one client at `/oauth2/token`; 0 for any number. Each process counts for itself',
+      'Calls per minute to token, PAR and interactive authorization endpoints: of one public address, and of one client at `/oauth2/token`; 0 for any number. Each process and each of WORKERS counts for itself',
     ),
   RATE_LIMIT_NONCE: wholeNumber(0, 1_000_000)
     .default(1_200)
@@ -119,11 +127,13 @@ export const SettingsSchema = z.object({
     .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),
   MAX_CONNECTIONS: wholeNumber(10, 1_000_000)
     .default(10_000)
-    .describe('Connections that are open at once; further ones are closed at once, and the log says so'),
+    .describe(
+      'Connections that are open at once; further ones are closed at once, and the log says so. WORKERS have equal parts of it',
+    ),
   BODY_MEMORY: wholeNumber(8, 65_536)
     .default(64)
     .describe(
-      'MiB of request bodies that are held at once; half of it is for callers with an access token, of which one tenant may hold half, and one public address may hold an eighth. Beyond that the answer is 503',
+      'MiB of request bodies that are held at once; half of it is for callers with an access token, of which one tenant may hold half, and one public address may hold an eighth. Beyond that the answer is 503. WORKERS have equal parts of it, at least 16 each',
     ),
   QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000)
     .default(500)
@@ -141,7 +151,7 @@ export const SettingsSchema = z.object({
   CACHE_MEMORY: wholeNumber(16, 65_536)
     .default(160)
     .describe(
-      'MiB that all caches of one process have together, roughly; see docs/architecture/memory.md. More for a thousand tenants, with a larger heap (`NODE_OPTIONS=--max-old-space-size`)',
+      'MiB that all caches of one process, or of each of WORKERS, have together, roughly; see docs/architecture/memory.md. More for a thousand tenants, with a larger heap (`NODE_OPTIONS=--max-old-space-size`)',
     ),
   CONFIG_FOLDER: z
     .string()

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { closestName } from '../domain/shared/closest-name.ts';
 import { type KmsConfig, readKmsConfig } from './kms-config.ts';
-import { wrappedSecret } from './setting-values.ts';
+import { workers, wrappedSecret } from './setting-values.ts';
 import { SettingsSchema } from './settings-schema.ts';
 
 type Parsed = z.output<typeof SettingsSchema>;
@@ -42,6 +42,16 @@ function unknownWrappers(secret: string | undefined, { providers }: KmsConfig): 
     if (wrapped === undefined || providers[wrapped.provider]?.type === 'vault') return [];
     return [`MASTER_SECRET: KMS_CONFIG has no provider "${wrapped.provider}" of type vault`];
   });
+}
+
+/** A file of SQLite belongs to one process. */
+function workersWithoutServer(given: Readonly<Record<string, string | undefined>>): string[] {
+  const { WORKERS = '1', DATABASE_URL = 'sqlite:' } = given;
+  const { data: count = 1 } = workers.safeParse(WORKERS);
+  if (count === 1 || !DATABASE_URL.startsWith('sqlite:')) return [];
+  return [
+    `WORKERS: ${count} processes cannot share an SQLite file; set DATABASE_URL to a PostgreSQL (postgres://…), or WORKERS=1`,
+  ];
 }
 
 /** What others call the settings of key providers and of the broker, by the setting that has them here. */
@@ -126,6 +136,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
     faults.push('OIDC: must begin with https:// in production');
   }
+  faults.push(...workersWithoutServer(given));
   const kms = readKmsConfig(given['KMS_CONFIG'], given['DATA_FOLDER'] ?? './data', environment);
   faults.push(...kms.faults);
   if (kms.faults.length === 0) faults.push(...unknownWrappers(secret, kms.config));

@@ -3,7 +3,9 @@ import { type Logger, pino } from 'pino';
 import { Log, type LogContext, type LogFields } from '../../application/ports/log.ts';
 
 /** Bytes that wait for one write, and how long at most. */
-const BUFFER_BYTES = 4096;
+const BUFFER_BYTES = 2048;
+/** What Linux writes to a pipe in one piece: lines of processes that share an output do not run into each other. */
+const MAX_WRITE_BYTES = 4096;
 const FLUSH_MS = 500;
 
 /** Structured log lines as JSON on standard output, written in blocks: a write per line costs more than the line. */
@@ -15,7 +17,12 @@ export class PinoLog extends Log {
 
   constructor(settings: { readonly level: string; readonly version: string }) {
     super();
-    const destination = pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES });
+    const destination = pino.destination({
+      dest: 1,
+      sync: false,
+      minLength: BUFFER_BYTES,
+      maxWrite: MAX_WRITE_BYTES,
+    });
     const timer = setInterval(() => destination.flush(), FLUSH_MS);
     timer.unref();
     this.#flush = () => destination.flushSync();

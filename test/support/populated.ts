@@ -6,7 +6,7 @@ import { stepsOf } from '../contract/store/steps.ts';
 import { openConfirmation, openLogin, pushChained } from './chained-artefacts.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
-import { createTenant, type TestService } from './test-service.ts';
+import { type Callable, createTenant, type TestService } from './test-service.ts';
 
 /** Ids of things in one tenant, as administrators name them. */
 export type Ids = {
@@ -237,7 +237,7 @@ async function refuse(wallet: RawWallet, uri: string): Promise<void> {
 
 /** The body of a 201. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
-export async function created(service: TestService, token: string, path: string, json: object): Promise<any> {
+export async function created(service: Callable, token: string, path: string, json: object): Promise<any> {
   const answer = await service.call('POST', path, { token, json });
   if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.text}`);
   return answer.body;

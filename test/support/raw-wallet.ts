@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
-import type { Answer, TestService } from './test-service.ts';
+import type { Answer, Callable } from './test-service.ts';
 
 export type HolderKey = {
   readonly privateKey: KeyObject;
@@ -68,12 +68,12 @@ export const PRE_AUTHORIZED = 'urn:ietf:params:oauth:grant-type:pre-authorized_c
 
 /** A wallet that does every step by hand, so that each can be done wrong. */
 export class RawWallet {
-  readonly service: TestService;
+  readonly service: Callable;
   readonly tenant: string;
   readonly issuer: string;
   readonly dpopKey = newKey();
 
-  constructor(service: TestService, tenant: string) {
+  constructor(service: Callable, tenant: string) {
     this.service = service;
     this.tenant = tenant;
     this.issuer = `${service.address}/${tenant}`;

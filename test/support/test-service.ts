@@ -26,6 +26,9 @@ export type TestService = {
   close(): Promise<void>;
 };
 
+/** What calls a service, wherever it runs. */
+export type Callable = Pick<TestService, 'address' | 'call' | 'token' | 'rootToken'>;
+
 export type CallOptions = {
   readonly token?: string;
   readonly json?: unknown;
@@ -152,7 +155,7 @@ export const TENANT_ROLES = [
 
 /** A tenant with an administrator who may do everything in it. */
 export async function createTenant(
-  service: TestService,
+  service: Callable,
   id: string,
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<{ id: string; token: string; clientId: string }> {

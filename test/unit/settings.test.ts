@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { expect } from 'chai';
 import { describeSettings } from '../../config/describe-settings.ts';
 import { misspeltSettings, readSettings, SettingsError } from '../../config/settings.ts';
@@ -261,5 +262,29 @@ describe('settings', () => {
     for (const [name, schema] of Object.entries(SettingsSchema.shape))
       expect(table.includes(`\`${name}\` |`), name).to.equal(schema.description !== undefined);
     expect(table).to.include('| `SESSION_TTL` | `86400` |').and.include('| `STATUS_CAPACITY` | `100000` |');
+  });
+});
+
+describe('the number of workers', () => {
+  const POSTGRES = { ...GOOD, DATABASE_URL: 'postgres://vidimus@127.0.0.1/vidimus' };
+
+  it('is one unless it is set, and what the machine has with auto', () => {
+    expect(readSettings(POSTGRES).WORKERS).to.equal(1);
+    expect(readSettings({ ...POSTGRES, WORKERS: '3' }).WORKERS).to.equal(3);
+    expect(readSettings({ ...POSTGRES, WORKERS: 'auto' }).WORKERS).to.equal(availableParallelism());
+    for (const WORKERS of ['0', '129', '-1', '2.5', 'all', 'AUTO'])
+      expect(faultsOf({ ...POSTGRES, WORKERS }), WORKERS).to.deep.equal([
+        'WORKERS: a number from 1 to 128, or auto',
+      ]);
+  });
+
+  it('is one with SQLite, whose file belongs to one process, named or not', () => {
+    const fault =
+      'WORKERS: 2 processes cannot share an SQLite file; set DATABASE_URL to a PostgreSQL (postgres://…), or WORKERS=1';
+    for (const DATABASE_URL of ['', 'sqlite:./data/a.sqlite', 'sqlite::memory:']) {
+      expect(faultsOf({ ...GOOD, DATABASE_URL, WORKERS: '2' }), DATABASE_URL).to.deep.equal([fault]);
+      expect(faultsOf({ ...GOOD, DATABASE_URL, WORKERS: '1' }), DATABASE_URL).to.deep.equal([]);
+    }
+    expect(faultsOf({ ...GOOD, WORKERS: '2', PORT: 'abc' }), 'beside others').to.have.length(2);
   });
 });

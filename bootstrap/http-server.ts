@@ -1,0 +1,103 @@
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Log } from '../application/ports/log.ts';
+import { stopAccepting } from './accepting.ts';
+
+const TIMES = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 };
+const MAX_HEADER_BYTES = 32_768;
+const SWEEP_MS = 25;
+const MINUTE_MS = 60_000;
+
+/** The HTTP server of one process, with connections of its own port or those that a supervisor hands over. */
+export class HttpServer {
+  readonly #server: Server;
+  readonly #log: Log;
+  readonly #connections = new Set<Socket>();
+  readonly #answering = new Set<ServerResponse>();
+  #isClosing = false;
+  #empty = () => {};
+
+  constructor(listener: RequestListener, maxConnections: number, log: Log) {
+    this.#log = log;
+    this.#server = createServer({ ...TIMES, maxHeaderSize: MAX_HEADER_BYTES });
+    this.#server.maxConnections = maxConnections;
+    this.#server.on('connection', (socket) => this.#watch(socket));
+    this.#server.on('request', (_request, response) => this.#note(response));
+    this.#server.on('request', listener);
+    this.#tellOfDroppedConnections();
+  }
+
+  /** @returns the port. */
+  listen(port: number, host: string): Promise<number> {
+    return new Promise((done, failed) => {
+      this.#server.once('error', failed);
+      this.#server.listen(port, host, () => done((this.#server.address() as AddressInfo).port));
+    });
+  }
+
+  /** Instead of `listen`: connections come by `take`. */
+  expectConnections(): void {
+    // From this event on Node watches the times of a server's connections.
+    this.#server.emit('listening');
+  }
+
+  take(socket: Socket): void {
+    if (this.#connections.size >= this.#server.maxConnections) {
+      socket.destroy();
+      this.#server.emit('drop');
+    } else this.#server.emit('connection', socket);
+  }
+
+  /**
+   * Takes no new connections, and resolves when those that there are have ended.
+   * @param graceMs that running requests get to finish.
+   * @param noticeMs in which clients that keep connections are told by an answer that theirs ends; idle ones end afterwards.
+   */
+  async close(graceMs: number, noticeMs: number): Promise<void> {
+    this.#isClosing = true;
+    for (const response of this.#answering) endConnectionWith(response);
+    const noticed = performance.now() + noticeMs;
+    const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
+    if (this.#server.listening) await stopAccepting(this.#server);
+    const sweep = setInterval(() => {
+      if (performance.now() >= noticed) this.#server.closeIdleConnections();
+    }, SWEEP_MS);
+    if (this.#connections.size > 0)
+      await new Promise<void>((done) => {
+        this.#empty = done;
+      });
+    clearInterval(sweep);
+    clearTimeout(timer);
+  }
+
+  #watch(socket: Socket): void {
+    this.#connections.add(socket);
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      if (this.#connections.size === 0) this.#empty();
+    });
+  }
+
+  #note(response: ServerResponse): void {
+    if (this.#isClosing) endConnectionWith(response);
+    this.#answering.add(response);
+    response.once('close', () => this.#answering.delete(response));
+  }
+
+  /** Once a minute at most: whoever opens too many connections does not also fill the log. */
+  #tellOfDroppedConnections(): void {
+    let told = -MINUTE_MS;
+    this.#server.on('drop', () => {
+      if (performance.now() - told < MINUTE_MS) return;
+      told = performance.now();
+      this.#log.warn(
+        `more than MAX_CONNECTIONS (${this.#server.maxConnections}) connections are open; new ones are closed`,
+      );
+    });
+  }
+}
+
+/** The client is told so, and sends nothing more on it (RFC 9112 section 9.6). */
+function endConnectionWith(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close');
+}

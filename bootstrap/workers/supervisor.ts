@@ -1,0 +1,141 @@
+import { createServer } from 'node:net';
+import { PinoLog } from '../../adapters/system/pino-log.ts';
+import type { Settings } from '../../config/settings.ts';
+import { stopAccepting } from '../accepting.ts';
+import { packageVersion } from '../service-settings.ts';
+import { startFailure } from '../start-failure.ts';
+import { GRACE_MS } from '../stopping.ts';
+import { Handover } from './handover.ts';
+import { RestartPause } from './restart-pause.ts';
+import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
+
+/** Beyond its grace a worker has this long to let go of what it holds. */
+const LET_GO_MS = 10_000;
+
+/**
+ * Keeps several workers running and shares out connections among them. It accepts connections itself: a worker that ends, or
+ * is told to, then has none that nobody serves.
+ */
+export class Supervisor {
+  readonly #settings: Settings;
+  readonly #log: PinoLog;
+  readonly #handover = new Handover();
+  // What a connection begins with is read by the worker that gets it.
+  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) =>
+    this.#handover.accept(connection),
+  );
+  readonly #workers = new Set<WorkerProcess>();
+  readonly #restarts = new Set<NodeJS.Timeout>();
+  #isStopping = false;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#log = new PinoLog({ level: settings.LOG_LEVEL, version: packageVersion() });
+    this.#server.maxConnections = settings.MAX_CONNECTIONS;
+  }
+
+  /**
+   * Resolves when all workers serve. The first one brings the database up to date and imports the configuration folder.
+   * @throws Error with what kept a worker from starting; then none is left.
+   */
+  async start(): Promise<void> {
+    const { WORKERS, HOST, PORT, PUBLIC_URL } = this.#settings;
+    try {
+      await this.#startOne({ isFirst: true });
+      const further = Array.from({ length: WORKERS - 1 }, () => this.#startOne({ isFirst: false }));
+      await Promise.all(further);
+      await this.#listen();
+    } catch (error) {
+      this.#isStopping = true;
+      await this.#endWorkers();
+      throw error;
+    }
+    this.#log.info('started', { host: HOST, port: PORT, publicUrl: PUBLIC_URL, workers: WORKERS });
+  }
+
+  /** @returns the exit code: 0 when every worker finished what it had begun. */
+  async stop(): Promise<number> {
+    this.#isStopping = true;
+    for (const timer of this.#restarts) clearTimeout(timer);
+    await stopAccepting(this.#server);
+    // Messages keep their order, but a connection that no worker was free for was not sent yet.
+    await Promise.race([this.#handover.settled(), pause(GRACE_MS)]);
+    const ends = await this.#endWorkers();
+    this.#log.info('stopped', { workers: ends.length });
+    this.#log.close();
+    return ends.every(({ code }) => code === 0) ? 0 : 1;
+  }
+
+  killWorkers(): void {
+    for (const worker of this.#workers) worker.kill();
+  }
+
+  async #endWorkers(): Promise<WorkerEnd[]> {
+    for (const worker of this.#workers) worker.stop();
+    const timer = setTimeout(() => this.killWorkers(), GRACE_MS + LET_GO_MS);
+    const ends = await Promise.all(Array.from(this.#workers, ({ ended }) => ended));
+    clearTimeout(timer);
+    return ends;
+  }
+
+  /** Resolves when it serves; when it ends later, another one follows. */
+  async #startOne({ isFirst }: { readonly isFirst: boolean }): Promise<void> {
+    const worker = await this.#serving(isFirst);
+    this.#replaceAtEnd(worker, new RestartPause());
+  }
+
+  /** @throws Error when it ends before it serves. */
+  async #serving(isFirst: boolean): Promise<WorkerProcess> {
+    const worker = new WorkerProcess({
+      isFirst,
+      // What `auto` means is decided once.
+      environment: { ...process.env, WORKERS: String(this.#settings.WORKERS) },
+      taken: (one) => this.#handover.taken(one),
+      gone: (one) => this.#handover.remove(one),
+    });
+    this.#workers.add(worker);
+    void worker.ended.then(() => this.#workers.delete(worker));
+    await worker.ready;
+    this.#handover.add(worker);
+    return worker;
+  }
+
+  #replaceAtEnd(worker: WorkerProcess, restartPause: RestartPause): void {
+    void worker.ended.then(({ code, signal, livedMs }) => {
+      if (this.#isStopping) return;
+      this.#log.error('a worker ended; another one follows', { pid: worker.pid, code, signal });
+      this.#restart(restartPause, livedMs);
+    });
+  }
+
+  #restart(restartPause: RestartPause, livedMs: number): void {
+    const timer = setTimeout(async () => {
+      this.#restarts.delete(timer);
+      const began = performance.now();
+      try {
+        const worker = await this.#serving(false);
+        this.#log.info('a worker was started anew', { pid: worker.pid });
+        this.#replaceAtEnd(worker, restartPause);
+      } catch (error) {
+        if (this.#isStopping) return;
+        this.#log.error('a worker could not be started; another try follows', {
+          reason: startFailure(error),
+        });
+        this.#restart(restartPause, performance.now() - began);
+      }
+    }, restartPause.after(livedMs));
+    this.#restarts.add(timer);
+  }
+
+  #listen(): Promise<void> {
+    const { PORT, HOST } = this.#settings;
+    return new Promise((done, failed) => {
+      this.#server.once('error', failed);
+      this.#server.listen(PORT, HOST, () => done());
+    });
+  }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, milliseconds));
+}

@@ -1,0 +1,86 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { WorkerFailure } from '../start-failure.ts';
+import { FIRST, type FromWorker, FURTHER, type ToWorker } from './messages.ts';
+
+/** Built code has another ending than its sources. */
+const PROGRAM = fileURLToPath(new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
+
+export type WorkerEnd = {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly livedMs: number;
+};
+
+export type WorkerOptions = {
+  readonly isFirst: boolean;
+  readonly environment: NodeJS.ProcessEnv;
+  /** It has the connection that it was handed. */
+  readonly taken: (worker: WorkerProcess) => void;
+  /** It can be told nothing any more; what it said before was heard. */
+  readonly gone: (worker: WorkerProcess) => void;
+};
+
+/** One worker. Options of Node go on to it, and it writes to the same output. */
+export class WorkerProcess {
+  /** Resolves when it serves. @throws WorkerFailure when it ends instead. */
+  readonly ready: Promise<void>;
+  readonly ended: Promise<WorkerEnd>;
+  readonly #child: ChildProcess;
+
+  constructor({ isFirst, environment, taken, gone }: WorkerOptions) {
+    const born = performance.now();
+    this.#child = fork(PROGRAM, [isFirst ? FIRST : FURTHER], {
+      env: environment,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.ended = new Promise((resolve) => {
+      const end = (code: number | null, signal: NodeJS.Signals | null) =>
+        resolve({ code, signal, livedMs: performance.now() - born });
+      this.#child.once('exit', end);
+      // It could not even be started.
+      this.#child.once('error', () => end(null, null));
+    });
+    this.ready = new Promise((resolve, reject) => {
+      this.#child.on('message', (message: FromWorker) => {
+        if (message.type === 'taken') taken(this);
+        if (message.type === 'ready') resolve();
+        if (message.type === 'failed') reject(new WorkerFailure(message.message));
+      });
+      this.#child.once('error', reject);
+      this.#child.once('disconnect', async () => {
+        const { code, signal } = await this.ended;
+        reject(new WorkerFailure(`Vidimus could not start: a worker ended with ${signal ?? `code ${code}`}`));
+      });
+    });
+    // It may also end while nobody waits for this.
+    this.ready.catch(() => {});
+    // The last of what it said has arrived; an exit is known of earlier.
+    this.#child.once('disconnect', () => gone(this));
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** This process keeps the connection, too, until the worker has said that it has it. */
+  hand(connection: Socket): void {
+    this.#send({ type: 'connection' }, connection);
+  }
+
+  /** It finishes running requests and ends. */
+  stop(): void {
+    this.#send({ type: 'stop' });
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  #send(message: ToWorker, connection?: Socket): void {
+    // Where it fails the worker is gone, which is told by an event of its own.
+    this.#child.send(message, connection, { keepOpen: true }, () => {});
+  }
+}

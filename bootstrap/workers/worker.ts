@@ -1,0 +1,57 @@
+import type { Socket } from 'node:net';
+import { readSettings } from '../../config/settings.ts';
+import { shareOfWorker } from '../../config/worker-share.ts';
+import { keptEnvironment } from '../first-start.ts';
+import type { RunningService } from '../service.ts';
+import { startFailure } from '../start-failure.ts';
+import { releaseStartMemory } from '../start-memory.ts';
+import { GRACE_MS, NOTICE_MS } from '../stopping.ts';
+import { FIRST, type FromWorker, type ToWorker } from './messages.ts';
+
+/** The program of a worker: the service without a port of its own. */
+let service: RunningService | undefined;
+let isStopping = false;
+
+// A terminal, or a service manager, sends signals to all processes of the service; the supervisor says what comes of them.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {});
+process.on('message', (message: ToWorker, connection: Socket | undefined) => {
+  if (message.type === 'stop') void stop();
+  if (message.type === 'connection') take(connection);
+});
+// Without its supervisor it gets no connections any more.
+process.once('disconnect', () => void stop());
+
+try {
+  const environment = keptEnvironment(process.env);
+  const settings = shareOfWorker(readSettings(environment));
+  const { startService } = await import('../service.ts');
+  const role = { isFirst: process.argv[2] === FIRST, listens: false };
+  service = await startService(settings, environment, role);
+  releaseStartMemory();
+  tell({ type: 'ready' });
+} catch (error) {
+  tell({ type: 'failed', message: startFailure(error) }, () => process.exit(1));
+}
+
+function take(connection: Socket | undefined): void {
+  // Before anything is read of it: until then another worker can have it.
+  tell({ type: 'taken' });
+  if (connection !== undefined) service?.take(connection);
+}
+
+async function stop(): Promise<void> {
+  if (isStopping) return;
+  isStopping = true;
+  try {
+    await service?.close(GRACE_MS, NOTICE_MS);
+    process.exit(0);
+  } catch {
+    process.exit(1);
+  }
+}
+
+function tell(message: FromWorker, then: () => void = () => {}): void {
+  // To a supervisor that ended nothing needs to be said.
+  if (process.connected) process.send?.(message, undefined, {}, then);
+  else then();
+}

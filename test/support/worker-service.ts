@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type Agent, request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from './compile-cache.ts';
+import { type Answer, type Callable, type CallOptions, ROOT } from './test-service.ts';
+
+const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+/** Found in what the operating system says of a process. */
+export const NODE_OPTION = '--max-semi-space-size=3';
+const PATIENCE_MS = 30_000;
+
+export type LogLine = {
+  readonly msg: string;
+  readonly pid?: number;
+  readonly signal?: string;
+  readonly tenantId?: string;
+};
+
+/** `npm start` with `WORKERS=2`, as a process of its own. */
+export class WorkerService {
+  readonly address: string;
+  readonly process: ChildProcess;
+  /** The code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+  errors = '';
+  #output = '';
+  readonly #folder: string;
+
+  constructor(port: number, environment: Readonly<Record<string, string>>) {
+    this.address = `http://localhost:${port}`;
+    this.#folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    this.process = spawn(process.execPath, [NODE_OPTION, MAIN], {
+      env: {
+        ...bareEnvironment(),
+        HOST: '127.0.0.1',
+        PORT: String(port),
+        WORKERS: '2',
+        DATA_FOLDER: this.#folder,
+        AUTH_CLIENT_ID: ROOT.clientId,
+        AUTH_CLIENT_SECRET: ROOT.secret,
+        MASTER_SECRET: 'a master secret for several workers',
+        ...environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.process.stdout?.on('data', (chunk: Buffer) => {
+      this.#output += chunk;
+    });
+    this.process.stderr?.on('data', (chunk: Buffer) => {
+      this.errors += chunk;
+    });
+    // All that was written by then has been read.
+    this.ended = new Promise((resolve) =>
+      this.process.once('close', (code, signal) => {
+        rmSync(this.#folder, { recursive: true, force: true });
+        resolve(signal ?? code ?? -1);
+      }),
+    );
+  }
+
+  static async start(environment: Readonly<Record<string, string>>): Promise<WorkerService> {
+    const service = new WorkerService(await freePort(createServer), environment);
+    await service
+      .line(({ msg }) => msg === 'started')
+      .catch((error: unknown) => {
+        service.process.kill('SIGKILL');
+        throw error;
+      });
+    return service;
+  }
+
+  /** Whole lines so far, each of which is JSON. */
+  get lines(): readonly LogLine[] {
+    const text = this.#output.slice(0, this.#output.lastIndexOf('\n') + 1);
+    return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as LogLine]));
+  }
+
+  /** Waits for lines of the log. @returns the last of them. */
+  async line(isIt: (line: LogLine) => boolean, count = 1): Promise<LogLine> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const found = this.lines.filter(isIt);
+      const last = found.at(-1);
+      if (last !== undefined && found.length >= count) return last;
+      if (performance.now() > deadline || this.process.exitCode !== null)
+        throw new Error(`a line is missing:\n${this.errors}${this.#output.slice(-2_000)}`);
+      await setTimeout(20);
+    }
+  }
+
+  /** Processes of the workers, ended ones too. */
+  get workers(): readonly number[] {
+    return this.lines.flatMap(({ msg, pid }) => (msg === 'worker started' && pid !== undefined ? [pid] : []));
+  }
+
+  stop(): Promise<number | string> {
+    this.process.kill('SIGTERM');
+    return this.ended;
+  }
+}
+
+/** One that ended and was not asked about since is in the list of processes still. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Calls of which each has a connection of its own, or one of an agent. */
+export function callsTo(address: string, agent: Agent | false = false): Callable {
+  const call = (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
+    const { token, json, form, text, headers } = options;
+    const body =
+      json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
+    const type = json !== undefined ? 'application/json' : form && 'application/x-www-form-urlencoded';
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        path.startsWith('http') ? path : address + path,
+        {
+          method,
+          agent,
+          headers: {
+            ...(type && { 'Content-Type': type }),
+            ...(token && { Authorization: `Bearer ${token}` }),
+            ...(body !== undefined && { 'Content-Length': Buffer.byteLength(body) }),
+            ...headers,
+          },
+        },
+        async (response) => {
+          try {
+            const content = Buffer.concat(await response.toArray()).toString();
+            const status = response.statusCode ?? 0;
+            resolve({ status, headers: new Headers(), text: content, body: parse(content) });
+          } catch (error) {
+            reject(error);
+          }
+        },
+      );
+      sent.once('error', reject);
+      sent.end(body);
+    });
+  };
+  const token = async (client_id: string, client_secret: string): Promise<string> => {
+    const json = { grant_type: 'client_credentials', client_id, client_secret };
+    const answer = await call('POST', '/oauth2/token', { json });
+    if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${answer.text}`);
+    return answer.body.access_token;
+  };
+  return { address, call, token, rootToken: () => token(ROOT.clientId, ROOT.secret) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
