@@ -120,6 +120,11 @@ export const SettingsSchema = z.object({
   MAX_CONNECTIONS: wholeNumber(10, 1_000_000)
     .default(10_000)
     .describe('Connections that are open at once; further ones are closed at once, and the log says so'),
+  REQUESTS_AT_ONCE: wholeNumber(4, 1_000)
+    .optional()
+    .describe(
+      'Requests that one process works on at the same time, at most, not counted those that wait for a backend; others wait, and tenants take turns. Default: two more than DATABASE_POOL, with SQLite 6; see docs/limits.md',
+    ),
   BODY_MEMORY: wholeNumber(8, 65_536)
     .default(64)
     .describe(

@@ -1,8 +1,10 @@
 type Limits = {
-  /** Places. */
-  readonly atOnce: number;
-  /** The same of one party: fewer, so that whoever comes next finds one. */
-  readonly ofOne: number;
+  /** Places that there are at least: more only make each other wait where the thread has no time left. */
+  readonly least: number;
+  /** Places that there are at most, where the thread has time and others, such as the database, have not. */
+  readonly most: number;
+  /** Of these no party has all to itself: whoever comes next finds one. */
+  readonly keptForOthers: number;
   /** Of one party, waiting for a place. */
   readonly waitingOfOne: number;
   /** Who waited so long is refused. */
@@ -39,11 +41,14 @@ export class FairPlaces {
   readonly #held = new Set<Place>();
   /** Those that have a place or wait; and while anybody waits, all that had a place meanwhile. */
   readonly #parties = new Map<string, Party>();
+  /** Places at present. */
+  #atOnce: number;
   #waitingCount = 0;
   #admissions = 0;
 
   constructor(limits: Limits, now: () => number) {
     this.#limits = limits;
+    this.#atOnce = limits.least;
     this.#now = now;
   }
 
@@ -54,7 +59,7 @@ export class FairPlaces {
   /** @returns a place; undefined when the party has to `wait`. */
   enter(name: string): Place | undefined {
     const party = this.#party(name);
-    const isFree = this.#held.size < this.#limits.atOnce && party.held < this.#limits.ofOne;
+    const isFree = this.#held.size < this.#atOnce && this.#isWithinShare(party);
     if (isFree && party.waiting.size + party.returning.size === 0) return this.#take(name, party);
     this.#forgetIdle(name, party);
     return undefined;
@@ -74,7 +79,7 @@ export class FairPlaces {
    */
   enterAgain(name: string, admit: (place: Place) => void): Place | undefined {
     const party = this.#party(name);
-    const isCrowded = this.#held.size >= 2 * this.#limits.atOnce;
+    const isCrowded = this.#held.size >= 2 * this.#atOnce;
     if (!isCrowded && party.waiting.size + party.returning.size === this.#waitingCount) {
       return this.#take(name, party);
     }
@@ -99,8 +104,8 @@ export class FairPlaces {
 
   /**
    * To be called from time to time while somebody waits.
-   * @param isIdle whether the thread had nothing to do for a good part of the time: those that have had their places for long
-   *   then wait for something, which others need not.
+   * @param isIdle whether the thread had nothing to do for a good part of the time: then there are more places, and those
+   *   that have had theirs for long wait for something, which others need not.
    */
   sweep(isIdle: boolean): void {
     const now = this.#now();
@@ -113,6 +118,8 @@ export class FairPlaces {
         waiter.refuse();
       }
     }
+    const { least, most } = this.#limits;
+    this.#atOnce = isIdle ? Math.min(this.#atOnce + 1, most) : Math.max(this.#atOnce - 1, least);
     if (isIdle) {
       for (const place of this.#held) {
         if (now - place.since < longMs) break;
@@ -157,7 +164,7 @@ export class FairPlaces {
 
   #fill(): void {
     if (this.#waitingCount === 0) return;
-    while (this.#held.size < this.#limits.atOnce && this.#admitNext());
+    while (this.#held.size < this.#atOnce && this.#admitNext());
     this.#forgetAllIdle();
   }
 
@@ -177,8 +184,12 @@ export class FairPlaces {
     return true;
   }
 
-  #mayBeNext({ held, returning, waiting }: Party): boolean {
-    return returning.size > 0 || (waiting.size > 0 && held < this.#limits.ofOne);
+  #mayBeNext(party: Party): boolean {
+    return party.returning.size > 0 || (party.waiting.size > 0 && this.#isWithinShare(party));
+  }
+
+  #isWithinShare({ held }: Party): boolean {
+    return held < this.#atOnce - this.#limits.keptForOthers;
   }
 
   /** While others wait, it is remembered when a party had its turn. */

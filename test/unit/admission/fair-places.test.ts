@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { FairPlaces, type Place, type Waiter } from '../../../adapters/http/fair-places.ts';
 
-const LIMITS = { atOnce: 4, ofOne: 3, waitingOfOne: 5, patienceMs: 1_000, longMs: 100 };
+const LIMITS = { least: 4, most: 4, keptForOthers: 1, waitingOfOne: 5, patienceMs: 1_000, longMs: 100 };
 
 /** Places whose time is told, and a list of what happened to those that asked for one. */
 function world(limits: Partial<typeof LIMITS> = {}) {
@@ -61,7 +61,7 @@ describe('Places that are shared out', () => {
   });
 
   it('go round between parties that have equally many, however many of them wait', () => {
-    const { come, leave, happened } = world({ atOnce: 1, ofOne: 1 });
+    const { come, leave, happened } = world({ least: 1, most: 1, keptForOthers: 0 });
     come('a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2');
     const order: string[] = [];
     for (let next = happened()[0]; next !== undefined; next = happened()[0]) {
@@ -72,7 +72,7 @@ describe('Places that are shared out', () => {
   });
 
   it('come to the party with the most, too, while others never stop coming', () => {
-    const { come, leave, happened } = world({ atOnce: 1, ofOne: 1 });
+    const { come, leave, happened } = world({ least: 1, most: 1, keptForOthers: 0 });
     come('x1', 'a1', 'a2', 'a3', 'a4', 'a5');
     let inside = happened()[0] as string;
     const admitted: string[] = [];
@@ -146,6 +146,35 @@ describe('Places that are shared out', () => {
   });
 });
 
+describe('The number of places', () => {
+  it('grows while some wait and the thread has time, and shrinks again when it has none', () => {
+    const { come, leave, places, happened } = world({ most: 6 });
+    come('a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'b4', 'b5');
+    happened();
+    places.sweep(false);
+    expect(happened()).to.deep.equal([]);
+    for (const name of ['b2', 'b3']) {
+      places.sweep(true);
+      expect(happened()).to.deep.equal([name]);
+    }
+    places.sweep(true);
+    expect(happened(), 'no more than there may be').to.deep.equal([]);
+    places.sweep(false);
+    leave('b1');
+    expect(happened()).to.deep.equal([]);
+    leave('b2');
+    expect(happened()).to.deep.equal(['b4']);
+  });
+
+  it('bounds what one party has, too', () => {
+    const { come, places, happened } = world({ most: 5 });
+    come('a1', 'a2', 'a3', 'a4', 'a5');
+    expect(happened()).to.have.length(3);
+    places.sweep(true);
+    expect(happened()).to.deep.equal(['a4']);
+  });
+});
+
 describe('One that had a place and comes back', () => {
   it('goes before all of its party, and not before another party that has fewer places', () => {
     const { come, comeBack, leave, happened } = world();
@@ -173,7 +202,7 @@ describe('One that had a place and comes back', () => {
     const { comeBack, come, leave, happened } = world();
     comeBack('a0');
     for (let i = 1; i < 12; i++) comeBack(`a${i}`);
-    expect(happened()).to.have.length(2 * LIMITS.atOnce);
+    expect(happened()).to.have.length(2 * LIMITS.least);
     come('b1');
     expect(happened()).to.deep.equal([]);
     leave('a0', 'a1', 'a2', 'a3', 'a4');
