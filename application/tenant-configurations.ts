@@ -74,6 +74,11 @@ export class TenantConfigurations {
     return (isRecent && this.latest(tenantId)) || this.serving(tenantId);
   }
 
+  /** Whether the database named this tenant, as far as this process remembers. Nothing is looked up. */
+  isMet(tenantId: string): boolean {
+    return this.#states.has(tenantId as TenantId);
+  }
+
   /** As of the last revision seen here, if any; `attempt` finds out whether that is still the present one. */
   latest(tenantId: TenantId): TenantConfiguration | undefined {
     const seen = this.#states.get(tenantId);

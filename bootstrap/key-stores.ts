@@ -6,10 +6,17 @@ import type { Cipher } from '../application/ports/cipher.ts';
 import type { Probe } from '../application/ports/probe.ts';
 import type { Random } from '../application/ports/random.ts';
 import type { Signatures } from '../application/ports/signatures.ts';
+import type { WorkPlaces } from '../application/ports/work-places.ts';
 import type { KmsConfig } from '../config/kms-config.ts';
 import { SettingsError } from '../config/settings.ts';
 
-type Ports = { readonly cipher: Cipher; readonly random: Random; readonly signatures: Signatures };
+type Ports = {
+  readonly cipher: Cipher;
+  readonly random: Random;
+  readonly signatures: Signatures;
+  /** None where no requests are served. */
+  readonly places?: WorkPlaces;
+};
 
 export type KeyStores = {
   readonly kms: KmsRegistry;
@@ -61,19 +68,20 @@ export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<Ke
 async function openProvider(
   name: string,
   settings: KmsConfig['providers'][string],
-  { cipher, random, signatures }: Ports,
+  { cipher, random, signatures, places }: Ports,
 ): Promise<KmsProvider> {
   switch (settings.type) {
     case 'local':
       return new LocalKms({ name, cipher, random });
     case 'vault': {
       const { VaultKms } = await import('../adapters/kms/vault/vault-kms.ts');
-      return new CheckedSignatures({ name, provider: new VaultKms({ name, settings, random }), signatures });
+      const provider = new VaultKms({ name, settings, random });
+      return new CheckedSignatures({ name, provider, signatures, places });
     }
     case 'pkcs11': {
       const { Pkcs11Kms } = await import('../adapters/kms/pkcs11/pkcs11-kms.ts');
       const provider = await Pkcs11Kms.open({ name, settings, random });
-      return new CheckedSignatures({ name, provider, signatures });
+      return new CheckedSignatures({ name, provider, signatures, places });
     }
   }
 }

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import type { Socket } from 'node:net';
 import type { Container } from 'inversify';
+import { Admission } from '../adapters/http/admission.ts';
 import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
 import { dialectOf, placeOf } from '../adapters/persistence/database.ts';
@@ -9,6 +10,7 @@ import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';
 import { FetchedSessions } from '../application/sessions/fetched-sessions.ts';
 import { SessionWatcher } from '../application/sessions/session-watcher.ts';
+import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import { EditTags } from '../application/tenants/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
 import { misspeltSettings, type Settings, SettingsError } from '../config/settings.ts';
@@ -92,7 +94,13 @@ export async function startService(
     const sessionWatcher = obtain(container, SessionWatcher);
     const app = buildRouter(
       collectRoutes(container),
-      { authenticateClient, editTags: obtain(container, EditTags), log },
+      {
+        authenticateClient,
+        editTags: obtain(container, EditTags),
+        log,
+        admission: container.get(Admission),
+        tenants: obtain(container, TenantConfigurations),
+      },
       {
         trustProxy: settings.TRUST_PROXY,
         publicUrl: settings.PUBLIC_URL,

@@ -130,6 +130,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Connections that are open at once; further ones are closed at once, and the log says so. WORKERS have equal parts of it',
     ),
+  REQUESTS_AT_ONCE: wholeNumber(4, 1_000)
+    .optional()
+    .describe(
+      'Requests that one process works on at the same time, at most, not counted those that wait for a backend; others wait, and tenants take turns. Default: two more than DATABASE_POOL, with SQLite 6; see docs/limits.md',
+    ),
   BODY_MEMORY: wholeNumber(8, 65_536)
     .default(64)
     .describe(

@@ -11,6 +11,7 @@ export type Settings = Readonly<
     Parsed,
     | 'PUBLIC_URL'
     | 'DATABASE_URL'
+    | 'REQUESTS_AT_ONCE'
     | 'MASTER_SECRET'
     | 'JWT_SECRET'
     | 'AUTH_CLIENT_ID'
@@ -19,6 +20,7 @@ export type Settings = Readonly<
   > & {
     PUBLIC_URL: string;
     DATABASE_URL: string;
+    REQUESTS_AT_ONCE: number;
     MASTER_SECRET: readonly string[];
     AUTH_CLIENT_ID: string;
     AUTH_CLIENT_SECRET: string;
@@ -148,10 +150,17 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     ...rest,
     PUBLIC_URL: rest.PUBLIC_URL ?? `http://localhost:${rest.PORT}`,
     DATABASE_URL: rest.DATABASE_URL ?? `sqlite:${rest.DATA_FOLDER}/vidimus.sqlite`,
+    REQUESTS_AT_ONCE: rest.REQUESTS_AT_ONCE ?? requestsAtOnce(parsed.data),
     MASTER_SECRET: MASTER_SECRET ?? JWT_SECRET ?? [],
     AUTH_CLIENT_ID: rest.AUTH_CLIENT_ID ?? '',
     AUTH_CLIENT_SECRET: rest.AUTH_CLIENT_SECRET ?? '',
     KMS: kms.config,
     KMS_SECRETS: kms.secrets,
   });
+}
+
+/** One tenant alone keeps all connections busy (see `Admission`); SQLite answers on the thread itself, one after the other. */
+function requestsAtOnce({ DATABASE_URL, DATABASE_POOL }: Parsed): number {
+  const isPostgres = DATABASE_URL?.startsWith('postgres') === true;
+  return isPostgres ? Math.max(2, DATABASE_POOL) + 2 : 6;
 }

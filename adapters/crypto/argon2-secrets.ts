@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { boundedBytes } from '../../application/bounded.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
+import type { WorkPlaces } from '../../application/ports/work-places.ts';
 import { SingleFlight } from '../../application/single-flight.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -45,6 +46,7 @@ const FIRST_GUESS_MS = 25;
  */
 export class Argon2Secrets extends Secrets {
   readonly #clients: Gate;
+  readonly #places: WorkPlaces | undefined;
   readonly #newSecrets = new Gate({ atOnce: 1, waiting: 64 });
   /** Attempts under way or waiting, by the name of the client. */
   readonly #ofName = new Map<string, number>();
@@ -59,15 +61,19 @@ export class Argon2Secrets extends Secrets {
   });
   readonly #running = new SingleFlight<boolean>();
 
-  /** @param settings for clients that exist: with the other queues no more than the four pool threads are taken. */
-  constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}) {
+  /**
+   * @param settings for clients that exist: with the other queues no more than the four pool threads are taken.
+   * @param places of requests: other threads compute, and the queues here let in as many as they always do.
+   */
+  constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}, places?: WorkPlaces) {
     super();
+    this.#places = places;
     this.#clients = new Gate({ atOnce: settings.atOnce ?? 2, waiting: settings.waiting ?? 64 });
   }
 
   override async hash(secret: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    const tag = await this.#newSecrets.pass(() => compute(secret, salt, COST));
+    const tag = await this.#elsewhere(() => this.#newSecrets.pass(() => compute(secret, salt, COST)));
     const { memory, passes, parallelism } = COST;
     return `argon2id$m=${memory},t=${passes},p=${parallelism}$${encodeBase64url(salt)}$${encodeBase64url(tag)}`;
   }
@@ -80,11 +86,17 @@ export class Argon2Secrets extends Secrets {
     if (this.#verified.get(memory)) return true;
 
     // A client that opens many connections at once asks the same question many times.
-    return this.#running.run(memory, async () => {
-      const right = await this.#inTurn(name, (before) => this.#compare(secret, hash, before));
-      if (right) this.#verified.set(memory, true);
-      return right;
-    });
+    return this.#elsewhere(() =>
+      this.#running.run(memory, async () => {
+        const right = await this.#inTurn(name, (before) => this.#compare(secret, hash, before));
+        if (right) this.#verified.set(memory, true);
+        return right;
+      }),
+    );
+  }
+
+  #elsewhere<T>(work: () => Promise<T>): Promise<T> {
+    return this.#places === undefined ? work() : this.#places.elsewhere(work);
   }
 
   /** @param before how many attempts on the same name are under way. */

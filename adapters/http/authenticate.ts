@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { Caller, RememberedCaller } from '../../application/caller.ts';
-import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
+import type { AuthenticateClient, Turn } from '../../application/clients/authenticate-client.ts';
 import { isRestricted } from '../../domain/clients/client.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -11,11 +11,12 @@ export async function authenticate(
   access: Access,
   request: Request,
   authenticator: AuthenticateClient,
+  turn: Turn,
 ): Promise<Caller | RememberedCaller | undefined> {
   if (access === 'public' || access === 'wallet') return undefined;
   const token = tokenOf(access, request);
-  if ('remembered' in access) return authenticator.remembered(token, (caller) => admit(access, caller));
-  const caller = await authenticator.execute(token);
+  if ('remembered' in access) return authenticator.remembered(token, (caller) => admit(access, caller), turn);
+  const caller = await authenticator.execute(token, turn);
   admit(access, caller);
   return caller;
 }

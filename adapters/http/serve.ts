@@ -3,10 +3,13 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import type { Log, LogContext } from '../../application/ports/log.ts';
+import type { TenantConfigurations } from '../../application/tenant-configurations.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import type { Admission } from './admission.ts';
 import { authenticate } from './authenticate.ts';
 import { preconditionOf, withTag } from './edits.ts';
+import { partyOf, partyOfTenant } from './party-of.ts';
 import { isPublished, type PublishedTexts } from './published-texts.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { inWrittenNames, readInput } from './read-input.ts';
@@ -18,22 +21,28 @@ export type Ports = {
   readonly authenticateClient: AuthenticateClient;
   readonly editTags: EditTags;
   readonly log: Log;
+  readonly admission: Admission;
+  readonly tenants: Pick<TenantConfigurations, 'isMet'>;
 };
 /** What answers a request. */
 export type Server = Ports & { readonly rateLimits: RateLimits; readonly publishedTexts: PublishedTexts };
 
 /** Finds out who calls, before anything of the body is read. */
-export function identify(route: Route, { authenticateClient, log }: Server) {
+export function identify(route: Route, { authenticateClient, admission, log }: Server) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     response.locals['route'] = route.path;
     try {
-      const caller = await authenticate(route.access, request, authenticateClient);
+      const turn = (tenantId: string) => admission.enter(partyOfTenant(tenantId), response);
+      const caller = await authenticate(route.access, request, authenticateClient, turn);
       response.locals['caller'] = caller;
       Object.assign(aboutOf(response), whose(route, request, caller));
     } catch (error) {
+      admission.leave(response);
       fail(response, error, surfaceFor(route, request.headers.accept), log);
       return;
     }
+    // A body may be long in coming.
+    if (route.body !== undefined) admission.leave(response);
     next();
   };
 }
@@ -58,17 +67,28 @@ export async function serve(
 ): Promise<void> {
   await ports.log.within(aboutOf(response), async () => {
     try {
-      const reply = await answer(route, request, response, ports);
+      const place = ports.admission.enter(
+        partyOf(route, request, callerOf(response), ports.tenants),
+        response,
+      );
+      if (place !== undefined) await place;
+      const reply = await ports.admission.within(response, () => answer(route, request, response, ports));
       const told = isPublished(route) ? await ports.publishedTexts.answer(reply, request) : reply;
       send(response, told, route.surface);
     } catch (error) {
       fail(response, error, surfaceFor(route, request.headers.accept), ports.log);
+    } finally {
+      ports.admission.leave(response);
     }
   });
 }
 
+function callerOf({ locals }: Response): Caller | RememberedCaller | undefined {
+  return locals['caller'] as Caller | RememberedCaller | undefined;
+}
+
 async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
-  const known = response.locals['caller'] as Caller | RememberedCaller | undefined;
+  const known = callerOf(response);
   assertConditions(route, request);
   const { readOnly, written, ...read } = readInput(route, request);
   if (isLarge(request.body)) await setImmediate();

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { PrivateKeyMaterial, ToSign } from '../../application/ports/kms.ts';
 import type { Signatures } from '../../application/ports/signatures.ts';
+import type { WorkPlaces } from '../../application/ports/work-places.ts';
 import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
@@ -15,6 +16,8 @@ type Ports = {
   readonly name: string;
   readonly provider: KmsProvider;
   readonly signatures: Signatures;
+  /** None where no requests are served. */
+  readonly places?: WorkPlaces | undefined;
 };
 
 /**
@@ -34,21 +37,21 @@ export class CheckedSignatures extends KmsProvider {
   }
 
   override generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
-    return this.#ports.provider.generate(tenantId, algorithm);
+    return this.#elsewhere((provider) => provider.generate(tenantId, algorithm));
   }
 
   override import(tenantId: string, privateKey: PrivateKeyMaterial): Promise<StoredKey> {
-    return this.#ports.provider.import(tenantId, privateKey);
+    return this.#elsewhere((provider) => provider.import(tenantId, privateKey));
   }
 
   override async sign(key: SigningKey, data: ToSign): Promise<Uint8Array> {
-    const signature = await this.#ports.provider.sign(key, data);
+    const signature = await this.#elsewhere((provider) => provider.sign(key, data));
     this.#assert(key, data, signature);
     return signature;
   }
 
   override async signMany(key: SigningKey, datas: readonly ToSign[]): Promise<readonly Uint8Array[]> {
-    const signatures = await this.#ports.provider.signMany(key, datas);
+    const signatures = await this.#elsewhere((provider) => provider.signMany(key, datas));
     for (const index of chosen(datas.length)) {
       const data = datas[index];
       if (data !== undefined) this.#assert(key, data, signatures[index]);
@@ -74,6 +77,12 @@ export class CheckedSignatures extends KmsProvider {
 
   override close(): Promise<void> {
     return this.#ports.provider.close();
+  }
+
+  #elsewhere<T>(work: (provider: KmsProvider) => T | Promise<T>): Promise<T> {
+    const { provider, places } = this.#ports;
+    const asked = async () => work(provider);
+    return places === undefined ? asked() : places.elsewhere(asked);
   }
 
   /** @throws Failure `unavailable`, whose `cause` is for the log. */

@@ -1,4 +1,5 @@
 import { Remote, type RemoteResponse } from '../../application/ports/remote.ts';
+import type { WorkPlaces } from '../../application/ports/work-places.ts';
 import { AddressGuard } from './address-guard.ts';
 import type { GuardedHttpClient } from './http-client.ts';
 
@@ -6,11 +7,16 @@ import type { GuardedHttpClient } from './http-client.ts';
 export class Outgoing extends Remote {
   readonly #allow: readonly string[];
   readonly #guard: AddressGuard;
+  readonly #places: WorkPlaces | undefined;
   #client: Promise<GuardedHttpClient> | undefined;
 
-  /** @throws Error when an entry of `allow` cannot be read, so that a typing error stops the start. */
-  constructor(settings: { readonly allow: readonly string[] }) {
+  /**
+   * @param settings `places` of requests that wait for these calls.
+   * @throws Error when an entry of `allow` cannot be read, so that a typing error stops the start.
+   */
+  constructor(settings: { readonly allow: readonly string[]; readonly places?: WorkPlaces }) {
     super();
+    this.#places = settings.places;
     this.#guard = new AddressGuard(settings.allow);
     this.#allow = settings.allow;
   }
@@ -23,7 +29,9 @@ export class Outgoing extends Remote {
     this.#client ??= import('./http-client.ts').then(
       ({ GuardedHttpClient: Client }) => new Client({ allow: this.#allow }),
     );
-    return (await this.#client).request(url, options);
+    const client = this.#client;
+    const call = async () => (await client).request(url, options);
+    return this.#places === undefined ? call() : this.#places.elsewhere(call);
   }
 
   /** Ends after the calls that are under way. */

@@ -18,6 +18,9 @@ const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
   gone: 'the client of this token does not exist any more',
 };
 
+/** Makes a request of a tenant wait until it is its turn; nothing where that is now. */
+export type Turn = (tenantId: string) => Promise<void> | undefined;
+
 /** Turns an access token into a caller with the rights of this moment. */
 export class AuthenticateClient extends needs({
   accessTokens: AccessTokens,
@@ -27,22 +30,25 @@ export class AuthenticateClient extends needs({
   clock: Clock,
 }) {
   /**
+   * @param turn goes before the database is read; may make this wait, so that tenants share it.
    * @throws Failure `unauthenticated` for a bad token, or one whose client or tenant is gone; `forbidden` for a
    *   suspended tenant.
    */
-  async execute(token: string | undefined): Promise<Listener | ServiceCaller> {
+  async execute(token: string | undefined, turn?: Turn): Promise<Listener | ServiceCaller> {
     const access = await this.#verify(token);
-    return 'tenantId' in access ? access : this.#callerOf(access, await this.#stored(access));
+    return 'tenantId' in access ? access : this.#callerOf(access, await this.#stored(access, turn));
   }
 
   /**
    * As this process knew the tenant last, where it knows it; a refusal is judged by what is stored.
    * @param admit throws for a caller that may not call here.
+   * @param turn as of `execute`.
    * @throws Failure as `execute`, and what `admit` throws.
    */
   async remembered(
     token: string | undefined,
     admit: (caller: Caller) => void,
+    turn?: Turn,
   ): Promise<RememberedCaller | ServiceCaller> {
     const access = await this.#verify(token);
     if ('tenantId' in access) {
@@ -54,27 +60,29 @@ export class AuthenticateClient extends needs({
       admit(caller);
       return caller;
     };
-    const { configured, ...rest } = await this.#admitted(access, again);
+    const { configured, ...rest } = await this.#admitted(access, again, turn);
     return { ...rest, remembered: configured, again };
   }
 
   async #admitted(
     access: VerifiedAccess,
     judge: (configured: TenantConfiguration) => Promise<TenantCaller>,
+    turn: Turn | undefined,
   ): Promise<TenantCaller> {
     const latest = this.ports.tenantConfigurations.latest(access.subject as TenantId);
-    if (latest === undefined) return judge(await this.#stored(access));
+    if (latest === undefined) return judge(await this.#stored(access, turn));
     try {
       return await judge(latest);
     } catch (error) {
-      const stored = await this.#stored(access);
+      const stored = await this.#stored(access, turn);
       if (latest.isWholly(stored.state)) throw error;
       return judge(stored);
     }
   }
 
-  async #stored({ subject }: VerifiedAccess): Promise<TenantConfiguration> {
+  async #stored({ subject }: VerifiedAccess, turn: Turn | undefined): Promise<TenantConfiguration> {
     const { store, tenantConfigurations } = this.ports;
+    await turn?.(subject);
     return tenantConfigurations.ofCaller(await store.read(subject as TenantId).state());
   }
 

@@ -30,6 +30,23 @@ function faultsOf(environment: Record<string, string | undefined>): string[] {
   }
 }
 
+describe('how many requests are worked on at once', () => {
+  const atOnce = (more: object) => readSettings({ ...GOOD, ...more }).REQUESTS_AT_ONCE;
+  const DATABASE_URL = 'postgres://user@localhost/database';
+
+  it('is told by the pool of connections, so that one tenant alone keeps it busy', () => {
+    expect(atOnce({ DATABASE_URL })).to.equal(12);
+    expect(atOnce({ DATABASE_URL, DATABASE_POOL: '1' }), 'two connections at least').to.equal(4);
+    expect(atOnce({ DATABASE_URL, DATABASE_POOL: '50' })).to.equal(52);
+    expect(atOnce({ DATABASE_POOL: '50' }), 'SQLite has one').to.equal(6);
+  });
+
+  it('may be set, but not to so few that tenants could not share them', () => {
+    expect(atOnce({ REQUESTS_AT_ONCE: '4' })).to.equal(4);
+    expect(faultsOf({ ...GOOD, REQUESTS_AT_ONCE: '3' })[0]).to.match(/^REQUESTS_AT_ONCE: /);
+  });
+});
+
 describe('misspelt settings', () => {
   it('are told apart from the variables of other programs', () => {
     const others = {
