@@ -27,7 +27,7 @@ export async function withCast<T>(
 ): Promise<T | undefined> {
   const database = await databases()
     .find(({ name }) => name === kind)
-    ?.open();
+    ?.openEmpty();
   if (database === undefined) return undefined;
   const { url } = database;
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));

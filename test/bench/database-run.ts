@@ -1,13 +1,19 @@
 import { type Cast, withCast } from './cast.ts';
 import { averageCosts, type CryptoCosts, measureCryptoCosts } from './floor.ts';
 import type { BenchOptions } from './options.ts';
-import { analyze, lookAtBackend, preloadSessions, preloadStatusEntries } from './preload.ts';
+import {
+  analyze,
+  lookAtBackend,
+  preloadRevocable,
+  preloadSessions,
+  preloadStatusEntries,
+} from './preload.ts';
 import { machineMs, memoryMegabytes, PostgresTime, resetPeak, spentMs } from './processor-time.ts';
 import { PRESENTATION_SCENARIOS, SCENARIOS, type ScenarioName } from './scenarios.ts';
 import type { ServiceProcess, Start } from './service-process.ts';
-import { setUpTenant } from './tenant-setup.ts';
+import { addStatusList, setUpTenant } from './tenant-setup.ts';
 import type { WalletsProcess } from './wallets-process.ts';
-import { FORMATS, type Measured } from './world.ts';
+import { FORMATS, LIST_CAPACITY, type Measured, type World } from './world.ts';
 
 export type Result = Measured & {
   readonly scenario: ScenarioName;
@@ -30,6 +36,8 @@ export type DatabaseRun = {
   readonly preloaded: { readonly sessions: number; readonly entries: number };
 };
 
+type Times = { readonly warmUpMs: number; readonly measuredMs: number };
+
 /** Readings in CPU milliseconds. */
 type Sample = {
   readonly server: number;
@@ -45,6 +53,8 @@ const NEED_ENTRIES: readonly ScenarioName[] = ['status-list', 'revoke', 'revoke-
 const FEW_CREDENTIALS = 300;
 const CREDENTIALS = 2_000;
 const FEW_WARM_UP_MS = 2_000;
+/** More than are revoked in a second. */
+const REVOCATIONS_PER_SECOND: Partial<Record<ScenarioName, number>> = { revoke: 3_000, 'revoke-read': 1_000 };
 
 const say = (text: string) => console.log(text);
 
@@ -88,16 +98,18 @@ class Round {
         say('postgres: the server does not run on this machine; its CPU is not counted');
     }
     await this.#service.start();
-    await this.#wallets.prepare(await setUpTenant(this.#service.origin, this.#provider));
+    const world = await setUpTenant(this.#service.origin, this.#provider);
+    await this.#wallets.prepare(world);
     await this.#wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
-    await analyze(this.#url);
 
     const short = {
       warmUpMs: Math.min(FEW_WARM_UP_MS, warmUpSeconds * 1000),
       measuredMs: measuredSeconds * 500,
     };
-    for (const name of GROWING.filter((name) => wanted.includes(name)))
-      await this.#measure(name, 'few', short);
+    const growing = GROWING.filter((name) => wanted.includes(name));
+    await this.#makeRevocable(world, growing, short);
+    await analyze(this.#url);
+    for (const name of growing) await this.#measure(name, 'few', short);
 
     say(`${this.#kind}: filling the tables with ${preloadedSessions} sessions`);
     await preloadSessions(this.#url, preloadedSessions);
@@ -125,7 +137,8 @@ class Round {
     for (const name of presenting) await this.#measure(name, 'many', long);
     const onEntries = NEED_ENTRIES.filter((name) => wanted.includes(name));
     if (onEntries.length > 0) {
-      say(`${this.#kind}: revoking ${preloadedEntries} entries of the status list`);
+      await this.#makeRevocable(world, onEntries, long);
+      say(`${this.#kind}: revoking ${preloadedEntries} entries of each status list`);
       await preloadStatusEntries(this.#url, preloadedEntries);
       await analyze(this.#url);
     }
@@ -143,15 +156,23 @@ class Round {
     };
   }
 
+  /** Credentials for what the scenarios revoke in all this time. */
+  async #makeRevocable(world: World, scenarios: readonly ScenarioName[], times: Times): Promise<void> {
+    const perSecond = scenarios.reduce((sum, name) => sum + (REVOCATIONS_PER_SECOND[name] ?? 0), 0);
+    let missing = (perSecond * (times.warmUpMs + times.measuredMs)) / 1000;
+    for (; missing > 0; missing -= LIST_CAPACITY) {
+      const list = await addStatusList(world);
+      const count = Math.min(missing, LIST_CAPACITY);
+      await preloadRevocable(this.#url, list.id, count);
+      await this.#wallets.addRevocable(list, count);
+    }
+  }
+
   #wants(name: ScenarioName): boolean {
     return this.#options.only.size === 0 || this.#options.only.has(name);
   }
 
-  async #measure(
-    scenario: ScenarioName,
-    tables: 'few' | 'many',
-    times: { readonly warmUpMs: number; readonly measuredMs: number },
-  ): Promise<void> {
+  async #measure(scenario: ScenarioName, tables: 'few' | 'many', times: Times): Promise<void> {
     process.stdout.write(`${this.#kind}: ${scenario} (${tables} rows) … `);
     const samples: Sample[] = [];
     resetPeak(this.#service.pid);

@@ -53,6 +53,7 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
     judgements.push(judgement);
     if (!judgement.met)
       faults.push(`${scenario.title}: ${ms(judgement.sumMs)} ms, limit ${ms(judgement.limitMs ?? 0)}`);
+    if (result.flows === 0) faults.push(`${scenario.title}: nothing came of it`);
     if (result.errors > 0) faults.push(`${scenario.title}: ${result.errors} errors`);
     rows.push(cells(scenario, result, judgement));
   }

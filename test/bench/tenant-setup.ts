@@ -1,7 +1,17 @@
 import type { WalletProvider } from '../support/wallet-provider.ts';
 import { type Answer, HttpClient, json, text } from './http-client.ts';
 import { ROOT_CLIENT } from './service-process.ts';
-import { ASKED, type Asking, BATCH, CLAIMS, DISCLOSURE_FRAME, DOC_TYPE, type World } from './world.ts';
+import {
+  ASKED,
+  type Asking,
+  BATCH,
+  CLAIMS,
+  DISCLOSURE_FRAME,
+  DOC_TYPE,
+  LIST_CAPACITY,
+  type StatusList,
+  type World,
+} from './world.ts';
 
 const TENANT = 'bench';
 const ROLES = [
@@ -42,7 +52,7 @@ export async function setUpTenant(origin: string, provider: WalletProvider): Pro
           id: TENANT,
           name: 'Bench',
           roles: ROLES,
-          statusListConfig: { capacity: 100_000, immediateUpdate: true },
+          statusListConfig: { capacity: LIST_CAPACITY, immediateUpdate: true },
         },
         { authorization: `Bearer ${root}` },
       ),
@@ -83,6 +93,18 @@ export async function setUpTenant(origin: string, provider: WalletProvider): Pro
         privateJwk: provider.signer.privateKey.export({ format: 'jwk' }),
       },
     };
+  } finally {
+    await http.close();
+  }
+}
+
+/** Makes a list that the tenant issues into only when the others are full. */
+export async function addStatusList({ origin, token }: World): Promise<StatusList> {
+  const http = new HttpClient(origin, 1);
+  try {
+    const answer = await http.postJson('/status-lists', {}, { authorization: `Bearer ${token}` });
+    const made = json('POST /status-lists', answer, 201);
+    return { id: text('POST /status-lists', made, 'id'), uri: text('POST /status-lists', made, 'uri') };
   } finally {
     await http.close();
   }

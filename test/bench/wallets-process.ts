@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { cpuMs } from './processor-time.ts';
 import type { ScenarioName } from './scenarios.ts';
-import type { Format, Measured, Order, Report, World } from './world.ts';
+import type { Format, Measured, Order, Report, StatusList, World } from './world.ts';
 
 const MODULE = fileURLToPath(new URL('wallets.ts', import.meta.url));
 
@@ -22,6 +22,11 @@ export class WalletsProcess {
   /** Issues until the wallets hold so many credentials of the format with a status. */
   async collect(format: Format, count: number): Promise<void> {
     await this.#order({ kind: 'collect', format, count });
+  }
+
+  /** So many credentials can be revoked in this list. */
+  async addRevocable(list: StatusList, count: number): Promise<void> {
+    await this.#order({ kind: 'revocable', list, count });
   }
 
   /** Presents so many times, both formats in turn. @throws Error for a wrong answer. */

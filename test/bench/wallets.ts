@@ -1,5 +1,5 @@
 import { type Flow, Flows } from './flows.ts';
-import { type Format, type Measured, type Order, type Report, WALLETS } from './world.ts';
+import { type Format, type Measured, type Order, type Report, revocableSession, WALLETS } from './world.ts';
 
 /**
  * The process of the wallets: it takes orders from the bench over the channel to its parent, so that nothing of what
@@ -23,6 +23,7 @@ async function obey(order: Order): Promise<void> {
   }
   if (flows === undefined) throw new Error('the wallets are not prepared');
   if (order.kind === 'collect') return collect(flows, order.format, order.count);
+  if (order.kind === 'revocable') return addRevocable(flows, order);
   if (order.kind === 'present') return present(flows, order.count);
   flows.rewind();
   const { warmUpMs, measuredMs } = order;
@@ -34,6 +35,12 @@ async function collect(from: Flows, format: Format, count: number): Promise<void
   await inAllWallets(async () => {
     while (all.length < count) await from.stockUp(format);
   });
+  report({ kind: 'done' });
+}
+
+function addRevocable(to: Flows, { list, count }: Extract<Order, { kind: 'revocable' }>): void {
+  const sessions = Array.from({ length: count }, (_, index) => revocableSession(list.id, index + 1));
+  to.statuses.add(sessions.map((session) => ({ session, listUri: list.uri })));
   report({ kind: 'done' });
 }
 
@@ -82,7 +89,7 @@ async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<
   // Quick flows can all be over before the timer had its turn.
   await Promise.all([closed, inAllWallets(wallet)]);
   latencies.sort((one, other) => one - other);
-  const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
+  const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0;
   return {
     flows: latencies.length,
     seconds: measuredMs / 1000,

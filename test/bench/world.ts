@@ -30,6 +30,12 @@ export type World = {
   };
 };
 
+/** One that nothing is issued into. */
+export type StatusList = { readonly id: string; readonly uri: string };
+
+/** The session of a credential that can be revoked. */
+export const revocableSession = (listId: string, number: number | string) => `revocable-${listId}-${number}`;
+
 /** From the bench to the process of the wallets. */
 export type Order =
   | { readonly kind: 'prepare'; readonly world: World }
@@ -41,6 +47,8 @@ export type Order =
     }
   /** Issues until there are so many credentials of the format with a status. */
   | { readonly kind: 'collect'; readonly format: Format; readonly count: number }
+  /** There are so many credentials to revoke in a list, by sessions that are numbered. */
+  | { readonly kind: 'revocable'; readonly list: StatusList; readonly count: number }
   /** Presents so many times, both formats in turn; a wrong answer is the end. */
   | { readonly kind: 'present'; readonly count: number };
 
@@ -90,6 +98,8 @@ export const DISCLOSURE_FRAME = {
 export const DISCLOSURES = 16;
 
 export const BATCH = 10;
+
+export const LIST_CAPACITY = 100_000;
 
 export const DOC_TYPE = 'eu.europa.ec.eudi.pid.1';
 
