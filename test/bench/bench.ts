@@ -3,40 +3,64 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runAgainst } from './against-run.ts';
 import { runDatabase } from './database-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
 import { type BenchOptions, readOptions, USAGE } from './options.ts';
 import { reportOn } from './report.ts';
+import type { Variant } from './service-process.ts';
+import type { DatabaseKind } from './world.ts';
 
 /** Measures the built service from outside; see `options.ts` for the arguments. */
 const RESULTS = new URL('../../data/bench/', import.meta.url);
 
-/** What was measured, for the file and for the reader, and the limits that were missed. */
-type Outcome = { readonly runs: unknown[]; readonly texts: string[]; readonly faults: string[] };
+/** What was measured, for the file and for the reader, and what is not as it should be. */
+type Outcome = {
+  readonly runs: unknown[];
+  readonly texts: string[];
+  readonly faults: string[];
+};
 
-async function runScenarios(options: BenchOptions): Promise<Outcome> {
-  const outcome: Outcome = { runs: [], texts: [], faults: [] };
-  for (const kind of options.databases) {
-    const run = await runDatabase(kind, options);
-    if (run === undefined) continue;
-    const report = reportOn(run);
-    outcome.runs.push({ ...run, judgements: report.judgements, faults: report.faults });
-    outcome.texts.push(report.text);
-    outcome.faults.push(...report.faults.map((fault) => `${kind}: ${fault}`));
-  }
-  return outcome;
+type Mode = {
+  /** Of the file with the numbers. */
+  readonly name: string;
+  /** Whether a fault fails the command. */
+  readonly isStrict: boolean;
+  readonly run: (kind: DatabaseKind, options: BenchOptions, outcome: Outcome) => Promise<void>;
+};
+
+function modeOf({ memory, against, strict }: BenchOptions): Mode {
+  if (memory) return { name: 'memory', isStrict: true, run: runMemories };
+  if (against !== undefined) return { name: 'against', isStrict: true, run: comparing(against) };
+  return { name: 'latest', isStrict: strict, run: runScenarios };
 }
 
-async function runMemories(options: BenchOptions): Promise<Outcome> {
-  const outcome: Outcome = { runs: [], texts: [], faults: [] };
-  for (const kind of options.databases) {
-    const run = await runMemory(kind, options);
-    if (run === undefined) continue;
+async function runScenarios(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runDatabase(kind, options);
+  if (run === undefined) return;
+  const report = reportOn(run);
+  outcome.runs.push({ ...run, judgements: report.judgements, faults: report.faults });
+  outcome.texts.push(report.text);
+  outcome.faults.push(...report.faults.map((fault) => `${kind}: ${fault}`));
+}
+
+async function runMemories(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runMemory(kind, options);
+  if (run === undefined) return;
+  outcome.runs.push(run);
+  outcome.texts.push(describeMemory(run));
+  if (!run.met) outcome.faults.push(`${kind}: ${run.growth.toFixed(1)} MB stay behind`);
+}
+
+function comparing(variant: Variant): Mode['run'] {
+  return async (kind, options, outcome) => {
+    const run = await runAgainst(kind, options, variant);
+    if (run === undefined) return;
     outcome.runs.push(run);
-    outcome.texts.push(describeMemory(run));
-    if (!run.met) outcome.faults.push(`${kind}: ${run.growth.toFixed(1)} MB stay behind`);
-  }
-  return outcome;
+    for (const { scenario, errors } of run.comparisons) {
+      if (errors > 0) outcome.faults.push(`${kind}: ${scenario}: ${errors} errors`);
+    }
+  };
 }
 
 function understood(): BenchOptions {
@@ -50,18 +74,17 @@ function understood(): BenchOptions {
 }
 
 const options = understood();
+const mode = modeOf(options);
 const began = performance.now();
-const { runs, texts, faults } = options.memory ? await runMemories(options) : await runScenarios(options);
-console.log(texts.join('\n'));
-console.log(
-  faults.length === 0
-    ? '\nall limits are met'
-    : `\nmissed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
-);
+const outcome: Outcome = { runs: [], texts: [], faults: [] };
+for (const kind of options.databases) await mode.run(kind, options, outcome);
+const { runs, texts, faults } = outcome;
+for (const text of texts) console.log(text);
+if (faults.length > 0) console.log(`\nmissed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
 const machine = { node: process.version, processor: cpus()[0]?.model ?? '', cores: cpus().length };
-const file = fileURLToPath(new URL(options.memory ? 'memory.json' : 'latest.json', RESULTS));
+const file = fileURLToPath(new URL(`${mode.name}.json`, RESULTS));
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, `${JSON.stringify({ at: new Date(), machine, runs }, null, 2)}\n`);
 console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s; the numbers are in ${file}`);
 // At once: the package that starts PostgreSQL ends a process that runs out of work with 0, whatever its exitCode says.
-process.exit((options.strict || options.memory) && faults.length > 0 ? 1 : 0);
+process.exit(mode.isStrict && faults.length > 0 ? 1 : 0);

@@ -3,7 +3,15 @@ import { expectStatus, HttpClient, json, pathOf, text, WrongAnswer } from './htt
 import { Presentations } from './presentations.ts';
 import type { ScenarioName } from './scenarios.ts';
 import { StatusFlows } from './status-flows.ts';
-import { Attester, bind, disclosing, dpopProof, KeyRing, keyProof, type WalletKey } from './wallet-crypto.ts';
+import {
+  Attester,
+  bind,
+  disclosing,
+  dpopProof,
+  type KeyRing,
+  keyProof,
+  type WalletKey,
+} from './wallet-crypto.ts';
 import { presentMdoc, showing } from './wallet-mdoc.ts';
 import {
   ASKED,
@@ -58,7 +66,7 @@ export class Flows {
     'dc+sd-jwt': new HeldCredentials(),
     mso_mdoc: new HeldCredentials(),
   };
-  readonly #keys = new KeyRing();
+  readonly #keys: KeyRing;
   readonly #world: World;
   readonly #http: HttpClient;
   readonly #issuer: string;
@@ -67,7 +75,8 @@ export class Flows {
   readonly #presentations: Presentations;
   readonly statuses: StatusFlows;
 
-  constructor(world: World) {
+  constructor(world: World, keys: KeyRing) {
+    this.#keys = keys;
     this.#world = world;
     this.#http = new HttpClient(world.origin, WALLETS);
     this.#issuer = `${world.origin}/${world.tenantId}`;

@@ -1,4 +1,6 @@
 import { type Flow, Flows } from './flows.ts';
+import type { Times } from './meter.ts';
+import { KeyRing } from './wallet-crypto.ts';
 import { type Format, type Measured, type Order, type Report, revocableSession, WALLETS } from './world.ts';
 
 /**
@@ -8,26 +10,28 @@ import { type Format, type Measured, type Order, type Report, revocableSession, 
 const MAX_MESSAGES = 5;
 const AFTER_ERROR_MS = 10;
 
-let flows: Flows | undefined;
+const keys = new KeyRing();
+/** By the number of the world. */
+const known = new Map<number, Flows>();
 
-process.on('message', (order: Order) => {
+process.on('message', (order: Order & { readonly at: number }) => {
   obey(order).catch((error: unknown) => {
     report({ kind: 'broken', message: error instanceof Error ? error.message : String(error) });
   });
 });
 
-async function obey(order: Order): Promise<void> {
+async function obey(order: Order & { readonly at: number }): Promise<void> {
   if (order.kind === 'prepare') {
-    flows = new Flows(order.world);
+    known.set(order.at, new Flows(order.world, keys));
     return report({ kind: 'done' });
   }
+  const flows = known.get(order.at);
   if (flows === undefined) throw new Error('the wallets are not prepared');
   if (order.kind === 'collect') return collect(flows, order.format, order.count);
   if (order.kind === 'revocable') return addRevocable(flows, order);
   if (order.kind === 'present') return present(flows, order.count);
   flows.rewind();
-  const { warmUpMs, measuredMs } = order;
-  report({ kind: 'measured', measured: await drive(flows.of(order.scenario), warmUpMs, measuredMs) });
+  report({ kind: 'measured', measured: await drive(flows.of(order.scenario), order) });
 }
 
 async function collect(from: Flows, format: Format, count: number): Promise<void> {
@@ -58,19 +62,17 @@ async function inAllWallets(work: (number: number) => Promise<void>): Promise<vo
 }
 
 /** Runs a flow in all wallets; counts what ends inside the measured time. */
-async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<Measured> {
+async function drive(flow: Flow, { warmUpMs, measuredMs, windows }: Times): Promise<Measured> {
   const opens = performance.now() + warmUpMs;
   const closes = opens + measuredMs;
   const latencies: number[] = [];
   const messages = new Map<string, number>();
   let errors = 0;
-  setTimeout(() => report({ kind: 'opened' }), warmUpMs);
-  const closed = new Promise<void>((resolve) => {
-    setTimeout(() => {
-      report({ kind: 'closed' });
-      resolve();
-    }, warmUpMs + measuredMs);
-  });
+  const marks = Array.from({ length: windows + 1 }, (_, mark) =>
+    pause(warmUpMs + (measuredMs * mark) / windows).then(() =>
+      report({ kind: 'mark', flows: latencies.length }),
+    ),
+  );
   const wallet = async (number: number) => {
     for (let began = performance.now(); began < closes; began = performance.now()) {
       try {
@@ -82,12 +84,12 @@ async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<
         const message = error instanceof Error ? error.message : String(error);
         if (messages.has(message) || messages.size < MAX_MESSAGES)
           messages.set(message, (messages.get(message) ?? 0) + 1);
-        await new Promise((resolve) => setTimeout(resolve, AFTER_ERROR_MS));
+        await pause(AFTER_ERROR_MS);
       }
     }
   };
-  // Quick flows can all be over before the timer had its turn.
-  await Promise.all([closed, inAllWallets(wallet)]);
+  // Quick flows can all be over before the last timer had its turn.
+  await Promise.all([...marks, inAllWallets(wallet)]);
   latencies.sort((one, other) => one - other);
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0;
   return {
@@ -99,6 +101,10 @@ async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<
     errors,
     messages: [...messages],
   };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function report(message: Report): void {

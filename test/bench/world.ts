@@ -1,6 +1,9 @@
 import type { JsonWebKey } from 'node:crypto';
 import type { PresentationScenario, ScenarioName } from './scenarios.ts';
 
+export const DATABASES = ['postgres', 'sqlite'] as const;
+export type DatabaseKind = (typeof DATABASES)[number];
+
 export const FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 export type Format = (typeof FORMATS)[number];
 
@@ -44,6 +47,7 @@ export type Order =
       readonly scenario: ScenarioName;
       readonly warmUpMs: number;
       readonly measuredMs: number;
+      readonly windows: number;
     }
   /** Issues until there are so many credentials of the format with a status. */
   | { readonly kind: 'collect'; readonly format: Format; readonly count: number }
@@ -64,11 +68,10 @@ export type Measured = {
   readonly messages: readonly (readonly [message: string, count: number])[];
 };
 
-/** From the process of the wallets to the bench. `opened` and `closed` bound the measured time. */
+/** From the process of the wallets to the bench. A mark comes when the measured time begins, and at the end of each window. */
 export type Report =
   | { readonly kind: 'done' }
-  | { readonly kind: 'opened' }
-  | { readonly kind: 'closed' }
+  | { readonly kind: 'mark'; readonly flows: number }
   | { readonly kind: 'measured'; readonly measured: Measured }
   | { readonly kind: 'broken'; readonly message: string };
 
