@@ -1,12 +1,20 @@
 import 'reflect-metadata';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runAgainst } from './against-run.ts';
-import { runDatabase } from './database-run.ts';
+import {
+  baselineOf,
+  changesSince,
+  describeChange,
+  readBaseline,
+  thisMachine,
+  writeBaseline,
+} from './baseline.ts';
+import { chartOf } from './chart.ts';
+import { type DatabaseRun, runDatabase } from './database-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
-import { type BenchOptions, readOptions, USAGE } from './options.ts';
+import { type BenchOptions, readOptions } from './options.ts';
 import { reportOn } from './report.ts';
 import type { Variant } from './service-process.ts';
 import type { DatabaseKind } from './world.ts';
@@ -19,6 +27,8 @@ type Outcome = {
   readonly runs: unknown[];
   readonly texts: string[];
   readonly faults: string[];
+  /** Those of the table. */
+  readonly tables: DatabaseRun[];
 };
 
 type Mode = {
@@ -39,6 +49,7 @@ async function runScenarios(kind: DatabaseKind, options: BenchOptions, outcome: 
   const run = await runDatabase(kind, options);
   if (run === undefined) return;
   const report = reportOn(run);
+  outcome.tables.push(run);
   outcome.runs.push({ ...run, judgements: report.judgements, faults: report.faults });
   outcome.texts.push(report.text);
   outcome.faults.push(...report.faults.map((fault) => `${kind}: ${fault}`));
@@ -63,12 +74,35 @@ function comparing(variant: Variant): Mode['run'] {
   };
 }
 
+/** What is done with the flows of the table once all are measured. */
+function keep({ save, baseline, otherMachine, svg }: BenchOptions, { tables, faults }: Outcome): boolean {
+  if (tables.length === 0) return true;
+  const now = baselineOf(tables);
+  if (save !== undefined) writeBaseline(save, now);
+  const [drawn] = tables;
+  if (svg !== undefined && drawn !== undefined) {
+    mkdirSync(dirname(svg), { recursive: true });
+    writeFileSync(svg, chartOf(drawn));
+  }
+  if (baseline === undefined) return true;
+  const changes = changesSince(readBaseline(baseline), now, otherMachine);
+  console.log('');
+  for (const change of changes) console.log(describeChange(change));
+  const regressions = changes.filter(({ isRegression }) => isRegression);
+  faults.push(...regressions.map((change) => describeChange(change)));
+  return regressions.length === 0;
+}
+
 function understood(): BenchOptions {
   try {
-    return readOptions(process.argv.slice(2));
+    const options = readOptions(process.argv.slice(2));
+    // Before minutes are spent on what could not be compared.
+    if (options.baseline !== undefined)
+      changesSince(readBaseline(options.baseline), baselineOf([]), options.otherMachine);
+    return options;
   } catch (error) {
     const { message } = error as Error;
-    console.error(message.includes(USAGE) ? message : `${message}\n\n${USAGE}`);
+    console.error(message);
     process.exit(2);
   }
 }
@@ -76,15 +110,15 @@ function understood(): BenchOptions {
 const options = understood();
 const mode = modeOf(options);
 const began = performance.now();
-const outcome: Outcome = { runs: [], texts: [], faults: [] };
+const outcome: Outcome = { runs: [], texts: [], faults: [], tables: [] };
 for (const kind of options.databases) await mode.run(kind, options, outcome);
 const { runs, texts, faults } = outcome;
 for (const text of texts) console.log(text);
+const isKept = keep(options, outcome);
 if (faults.length > 0) console.log(`\nmissed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
-const machine = { node: process.version, processor: cpus()[0]?.model ?? '', cores: cpus().length };
 const file = fileURLToPath(new URL(`${mode.name}.json`, RESULTS));
 mkdirSync(dirname(file), { recursive: true });
-writeFileSync(file, `${JSON.stringify({ at: new Date(), machine, runs }, null, 2)}\n`);
+writeFileSync(file, `${JSON.stringify({ at: new Date(), machine: thisMachine(), runs }, null, 2)}\n`);
 console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s; the numbers are in ${file}`);
 // At once: the package that starts PostgreSQL ends a process that runs out of work with 0, whatever its exitCode says.
-process.exit(mode.isStrict && faults.length > 0 ? 1 : 0);
+process.exit(!isKept || (mode.isStrict && faults.length > 0) ? 1 : 0);

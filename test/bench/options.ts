@@ -25,6 +25,11 @@ export type BenchOptions = {
   readonly kms: KeyStoreName;
   /** What the present service is compared with. */
   readonly against: Variant | undefined;
+  /** Files of what is kept, compared with and drawn. */
+  readonly save: string | undefined;
+  readonly baseline: string | undefined;
+  readonly otherMachine: boolean;
+  readonly svg: string | undefined;
   /** How often each of two services is measured. */
   readonly pairs: number;
 };
@@ -37,6 +42,10 @@ export const USAGE = `npm run bench -- [options]
   --processes <n>       so many behind a balancer that gives each request to the next; PostgreSQL only (1)
   --kms <name>          local, vault (OpenBao) or pkcs11 (SoftHSM): where keys live, and what that does alone (local)
   --profile <folder>    write a CPU profile of each service process there
+  --save <file>         keep what the flows cost, with the machine and the noise
+  --baseline <file>     compare with what --save kept; exit code 1 when a flow is dearer than the noise explains
+    --other-machine     although it was kept elsewhere
+  --svg <file>          draw what the flows cost beside their goals
   --strict              exit code 1 when a goal is missed or an answer was wrong
 instead of the table:
   --against <folder>    the built service of this folder (B) and the present one (A) in turn; "." shows the noise
@@ -62,6 +71,10 @@ export function readOptions(args: readonly string[]): BenchOptions {
       profile: { type: 'string' },
       processes: { type: 'string', default: '1' },
       kms: { type: 'string', default: 'local' },
+      save: { type: 'string' },
+      baseline: { type: 'string' },
+      'other-machine': { type: 'boolean', default: false },
+      svg: { type: 'string' },
       against: { type: 'string' },
       pairs: { type: 'string', default: '6' },
       env: { type: 'string', multiple: true, default: [] },
@@ -92,6 +105,10 @@ export function readOptions(args: readonly string[]): BenchOptions {
     kms: oneOf(KEY_STORES, values.kms, 'key store'),
     profileFolder: values.profile,
     processes,
+    save: values.save,
+    baseline: values.baseline,
+    otherMachine: values['other-machine'],
+    svg: values.svg,
     against,
     pairs: whole('--pairs', values.pairs, MIN_PAIRS),
   };

@@ -105,6 +105,18 @@ export async function analyze(url: string): Promise<void> {
   await rawSql(url, (run) => run(dialectOf(url) === 'postgres' ? 'vacuum analyze' : 'analyze'));
 }
 
+/** As `PostgreSQL 17.2, fsync off`. */
+export async function describeServer(url: string): Promise<string> {
+  const [name, sql] =
+    dialectOf(url) === 'postgres'
+      ? [
+          'PostgreSQL',
+          "select current_setting('server_version') || ', fsync ' || current_setting('fsync') as version",
+        ]
+      : ['SQLite', 'select sqlite_version() as version'];
+  return rawSql(url, async (run) => `${name} ${(await run(sql))[0]?.['version']}`);
+}
+
 /** Looks at the process that serves a connection, as long as it is there; PostgreSQL only. */
 export function lookAtBackend<T>(url: string, look: (pid: number) => T): Promise<T> {
   return rawSql(url, async (run) => look(Number((await run('select pg_backend_pid() as pid'))[0]?.['pid'])));
