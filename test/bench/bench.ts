@@ -12,6 +12,7 @@ import {
   writeBaseline,
 } from './baseline.ts';
 import { chartOf } from './chart.ts';
+import { countFlows, writeCounts } from './counts.ts';
 import { type DatabaseRun, runDatabase } from './database-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
 import { type BenchOptions, readOptions } from './options.ts';
@@ -93,6 +94,14 @@ function keep({ save, baseline, otherMachine, svg }: BenchOptions, { tables, fau
   return regressions.length === 0;
 }
 
+async function count(): Promise<never> {
+  const counts = await countFlows();
+  if (counts === undefined) throw new Error('there is no PostgreSQL here');
+  writeCounts(counts);
+  console.log('the counts are in test/bench/counts.json; commit them with the change that made them so');
+  process.exit(0);
+}
+
 function understood(): BenchOptions {
   try {
     const options = readOptions(process.argv.slice(2));
@@ -108,6 +117,7 @@ function understood(): BenchOptions {
 }
 
 const options = understood();
+if (options.count) await count();
 const mode = modeOf(options);
 const began = performance.now();
 const outcome: Outcome = { runs: [], texts: [], faults: [], tables: [] };

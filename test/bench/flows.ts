@@ -75,10 +75,10 @@ export class Flows {
   readonly #presentations: Presentations;
   readonly statuses: StatusFlows;
 
-  constructor(world: World, keys: KeyRing) {
+  constructor(world: World, keys: KeyRing, http = new HttpClient(world.origin, WALLETS)) {
     this.#keys = keys;
     this.#world = world;
-    this.#http = new HttpClient(world.origin, WALLETS);
+    this.#http = http;
     this.#issuer = `${world.origin}/${world.tenantId}`;
     this.#attester = new Attester(world.provider);
     this.#bearer = { authorization: `Bearer ${world.token}` };

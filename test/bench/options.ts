@@ -19,6 +19,8 @@ export type BenchOptions = {
   readonly profileFolder: string | undefined;
   /** Look at the memory of many presentations, and run no scenario. */
   readonly memory: boolean;
+  /** Count instead of measuring. */
+  readonly count: boolean;
   /** How many processes share the requests, each the next one. */
   readonly processes: number;
   /** Where the keys of the tenant live. */
@@ -52,6 +54,7 @@ instead of the table:
     --pairs <n>         windows of each (6)
     --env NAME=value    a setting of B alone; {database} stands for the name of its database
     --node-option <o>   an option of Node for B alone, as --node-option=--max-semi-space-size=16
+  --count               write what each request asks of database and cryptography to test/bench/counts.json
   --memory              10,000 presentations; exit code 1 when their memory stays behind`;
 
 const MIN_PAIRS = 5;
@@ -68,6 +71,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       quick: { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
+      count: { type: 'boolean', default: false },
       profile: { type: 'string' },
       processes: { type: 'string', default: '1' },
       kms: { type: 'string', default: 'local' },
@@ -102,6 +106,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     preloadedEntries: 20_000,
     strict: values.strict,
     memory: values.memory,
+    count: values.count,
     kms: oneOf(KEY_STORES, values.kms, 'key store'),
     profileFolder: values.profile,
     processes,
