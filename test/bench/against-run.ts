@@ -8,16 +8,20 @@ import { type PresentationScenario, SCENARIOS, type ScenarioName } from './scena
 import type { Variant } from './service-process.ts';
 import { setUpTenant } from './tenant-setup.ts';
 import { WalletsProcess } from './wallets-process.ts';
-import type { DatabaseKind } from './world.ts';
+import type { DatabaseKind, World } from './world.ts';
 
 export type PairedRun = { readonly database: DatabaseKind; readonly comparisons: readonly Comparison[] };
 
-/** What is done to a side when its tenant is set up, and before anything is measured. */
-export type Preparation = (cast: Cast) => Promise<void>;
+/** What there is on a side before anything is measured. */
+export type Stored = {
+  readonly sessions: number;
+  readonly listCapacity?: number;
+  readonly more?: (cast: Cast, world: World) => Promise<void>;
+};
 
 const FEW_CREDENTIALS = 50;
 const PRESENTED_CREDENTIALS = 600;
-const SESSIONS = 20_000;
+const EQUAL: Stored = { sessions: 20_000 };
 
 /**
  * Compares another service, B, with the present one, A, on databases of their own of the same server.
@@ -27,7 +31,7 @@ export async function runAgainst(
   kind: DatabaseKind,
   options: BenchOptions,
   variant: Variant,
-  more: { readonly a?: Preparation; readonly b?: Preparation } = {},
+  stored: { readonly a: Stored; readonly b: Stored } = { a: EQUAL, b: EQUAL },
 ): Promise<PairedRun | undefined> {
   const wallets = new WalletsProcess();
   const scenarios = SCENARIOS.map(({ name }) => name).filter(
@@ -43,8 +47,8 @@ export async function runAgainst(
       kind,
       { ...options, profileFolder: undefined, variant },
       async (b): Promise<PairedRun> => {
-        for (const [cast, preparation] of [[a, more.a] as const, [b, more.b] as const])
-          await prepare(cast, scenarios, times, preparation);
+        for (const [cast, has] of [[a, stored.a] as const, [b, stored.b] as const])
+          await prepare(cast, scenarios, times, has);
         const meters = [await Meter.of(a), await Meter.of(b)] as const;
         const comparisons: Comparison[] = [];
         for (const scenario of scenarios) {
@@ -63,21 +67,25 @@ async function prepare(
   cast: Cast,
   scenarios: readonly ScenarioName[],
   times: PairTimes,
-  more: Preparation | undefined,
+  { sessions, listCapacity, more }: Stored,
 ): Promise<void> {
   const { url, service, wallets, provider } = cast;
   await service.start();
-  const world = await setUpTenant(service.origin, provider);
+  const world = await setUpTenant(
+    service.origin,
+    provider,
+    listCapacity === undefined ? {} : { listCapacity },
+  );
   await wallets.prepare(world);
   await wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
   for (const format of new Set(scenarios.flatMap((name) => asked(name, world.asking))))
     await wallets.collect(format, PRESENTED_CREDENTIALS);
-  await preloadSessions(url, SESSIONS);
+  if (sessions > 0) await preloadSessions(url, sessions);
   await makeRevocable(cast, world, scenarios, busyMs(times));
-  await more?.(cast);
+  await more?.(cast, world);
   await analyze(url);
 }
 
-function asked(name: ScenarioName, asking: Awaited<ReturnType<typeof setUpTenant>>['asking']) {
+function asked(name: ScenarioName, asking: World['asking']) {
   return asking[name as PresentationScenario]?.queries.map(({ format }) => format) ?? [];
 }

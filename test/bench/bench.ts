@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runAgainst } from './against-run.ts';
+import { type PairedRun, runAgainst } from './against-run.ts';
 import {
   baselineOf,
   changesSince,
@@ -14,7 +14,9 @@ import {
 import { chartOf } from './chart.ts';
 import { countFlows, writeCounts } from './counts.ts';
 import { type DatabaseRun, runDatabase } from './database-run.ts';
+import { growthFaults, runGrowth } from './grow-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
+import { runNoisy } from './noisy-run.ts';
 import { type BenchOptions, readOptions } from './options.ts';
 import { reportOn } from './report.ts';
 import type { Variant } from './service-process.ts';
@@ -40,7 +42,9 @@ type Mode = {
   readonly run: (kind: DatabaseKind, options: BenchOptions, outcome: Outcome) => Promise<void>;
 };
 
-function modeOf({ memory, against, strict }: BenchOptions): Mode {
+function modeOf({ memory, against, grow, noisy, strict }: BenchOptions): Mode {
+  if (grow.length > 0) return { name: 'growth', isStrict: true, run: runGrowing };
+  if (noisy) return { name: 'noisy', isStrict: strict, run: runNeighbours };
   if (memory) return { name: 'memory', isStrict: true, run: runMemories };
   if (against !== undefined) return { name: 'against', isStrict: true, run: comparing(against) };
   return { name: 'latest', isStrict: strict, run: runScenarios };
@@ -64,14 +68,34 @@ async function runMemories(kind: DatabaseKind, options: BenchOptions, outcome: O
   if (!run.met) outcome.faults.push(`${kind}: ${run.growth.toFixed(1)} MB stay behind`);
 }
 
+async function runGrowing(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runGrowth(kind, options);
+  if (run === undefined) return;
+  outcome.runs.push(run);
+  outcome.faults.push(...growthFaults(run), ...wrongAnswers(run));
+}
+
+async function runNeighbours(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runNoisy(kind, options);
+  if (run === undefined) return;
+  outcome.runs.push(run);
+  for (const { scenario, met, overPeer } of run.scenarios) {
+    if (!met) outcome.faults.push(`${kind}: ${scenario}: p99 ×${overPeer.median.toFixed(2)} beside a flood`);
+  }
+}
+
+function wrongAnswers({ database, comparisons }: PairedRun): readonly string[] {
+  return comparisons
+    .filter(({ errors }) => errors > 0)
+    .map(({ scenario, errors }) => `${database}: ${scenario}: ${errors} errors`);
+}
+
 function comparing(variant: Variant): Mode['run'] {
   return async (kind, options, outcome) => {
     const run = await runAgainst(kind, options, variant);
     if (run === undefined) return;
     outcome.runs.push(run);
-    for (const { scenario, errors } of run.comparisons) {
-      if (errors > 0) outcome.faults.push(`${kind}: ${scenario}: ${errors} errors`);
-    }
+    outcome.faults.push(...wrongAnswers(run));
   };
 }
 

@@ -22,7 +22,6 @@ import {
   ELEMENTS,
   FORMATS,
   type Format,
-  WALLETS,
   type World,
 } from './world.ts';
 
@@ -75,7 +74,7 @@ export class Flows {
   readonly #presentations: Presentations;
   readonly statuses: StatusFlows;
 
-  constructor(world: World, keys: KeyRing, http = new HttpClient(world.origin, WALLETS)) {
+  constructor(world: World, keys: KeyRing, http = new HttpClient(world.origin, world.wallets)) {
     this.#keys = keys;
     this.#world = world;
     this.#http = http;
@@ -85,6 +84,10 @@ export class Flows {
     const parts = { http: this.#http, bearer: this.#bearer, held: this.held };
     this.#presentations = new Presentations(parts);
     this.statuses = new StatusFlows(parts);
+  }
+
+  get wallets(): number {
+    return this.#world.wallets;
   }
 
   of(scenario: ScenarioName): Flow {

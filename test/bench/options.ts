@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { KEY_STORES, type KeyStoreName } from './key-store.ts';
-import { SCENARIOS, type ScenarioName } from './scenarios.ts';
+import { GROWTHS, type Growth, SCENARIOS, type ScenarioName } from './scenarios.ts';
 import type { Variant } from './service-process.ts';
 import { DATABASES, type DatabaseKind } from './world.ts';
 
@@ -21,6 +21,11 @@ export type BenchOptions = {
   readonly memory: boolean;
   /** Count instead of measuring. */
   readonly count: boolean;
+  /** What becomes much; empty unless growth is measured. */
+  readonly grow: readonly Growth[];
+  /** Measure what a flood of another tenant does. */
+  readonly noisy: boolean;
+  readonly quick: boolean;
   /** How many processes share the requests, each the next one. */
   readonly processes: number;
   /** Where the keys of the tenant live. */
@@ -55,6 +60,11 @@ instead of the table:
     --env NAME=value    a setting of B alone; {database} stands for the name of its database
     --node-option <o>   an option of Node for B alone, as --node-option=--max-semi-space-size=16
   --count               write what each request asks of database and cryptography to test/bench/counts.json
+  --grow                little stored (A) against a million sessions, 1,000 tenants, status lists of a million entries
+                        and 1,000 key chains (B); exit code 1 when a flow is dearer than by 5 % and noise. A tenth
+                        of it with --quick
+    --grow-by <what,…>  some of it alone: ${GROWTHS.join(', ')}
+  --noisy               how long 8 wallets of a tenant wait beside 200 of another one, which floods the service
   --memory              10,000 presentations; exit code 1 when their memory stays behind`;
 
 const MIN_PAIRS = 5;
@@ -72,6 +82,9 @@ export function readOptions(args: readonly string[]): BenchOptions {
       strict: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
       count: { type: 'boolean', default: false },
+      grow: { type: 'boolean', default: false },
+      'grow-by': { type: 'string', multiple: true, default: [] },
+      noisy: { type: 'boolean', default: false },
       profile: { type: 'string' },
       processes: { type: 'string', default: '1' },
       kms: { type: 'string', default: 'local' },
@@ -86,7 +99,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     },
   });
   const against = variant(values.against, values.env, values['node-option']);
-  const isPaired = against !== undefined;
+  const isPaired = against !== undefined || values.grow || values.noisy;
   const measuredSeconds = Number(values.seconds ?? (isPaired ? 3 : values.quick ? 2 : 8));
   if (!(measuredSeconds > 0)) throw misunderstood('--seconds wants a positive number');
   const processes = whole('--processes', values.processes, 1);
@@ -107,6 +120,9 @@ export function readOptions(args: readonly string[]): BenchOptions {
     strict: values.strict,
     memory: values.memory,
     count: values.count,
+    grow: values.grow ? grownBy(split(values['grow-by'])) : [],
+    noisy: values.noisy,
+    quick: values.quick,
     kms: oneOf(KEY_STORES, values.kms, 'key store'),
     profileFolder: values.profile,
     processes,
@@ -117,6 +133,10 @@ export function readOptions(args: readonly string[]): BenchOptions {
     against,
     pairs: whole('--pairs', values.pairs, MIN_PAIRS),
   };
+}
+
+function grownBy(names: readonly string[]): readonly Growth[] {
+  return names.length === 0 ? GROWTHS : names.map((name) => oneOf(GROWTHS, name, 'growth'));
 }
 
 function variant(

@@ -127,3 +127,7 @@ export const SCENARIOS: readonly Scenario[] = [
     floorMs: nothing,
   },
 ];
+
+/** What can become many. */
+export const GROWTHS = ['sessions', 'tenants', 'lists', 'keys'] as const;
+export type Growth = (typeof GROWTHS)[number];

@@ -1,12 +1,13 @@
-import { type Flow, Flows } from './flows.ts';
-import type { Times } from './meter.ts';
+import { Flows } from './flows.ts';
 import { KeyRing } from './wallet-crypto.ts';
-import { type Format, type Measured, type Order, type Report, revocableSession, WALLETS } from './world.ts';
+import { type Format, type Measured, type Order, type Report, revocableSession } from './world.ts';
 
 /**
  * The process of the wallets: it takes orders from the bench over the channel to its parent, so that nothing of what
  * wallets compute is counted as the service's.
  */
+type Run = Extract<Order, { kind: 'run' }>;
+
 const MAX_MESSAGES = 5;
 const AFTER_ERROR_MS = 10;
 
@@ -31,12 +32,12 @@ async function obey(order: Order & { readonly at: number }): Promise<void> {
   if (order.kind === 'revocable') return addRevocable(flows, order);
   if (order.kind === 'present') return present(flows, order.count);
   flows.rewind();
-  report({ kind: 'measured', measured: await drive(flows.of(order.scenario), order) });
+  report({ kind: 'measured', measured: await drive(flows, order) });
 }
 
 async function collect(from: Flows, format: Format, count: number): Promise<void> {
   const { all } = from.held[format];
-  await inAllWallets(async () => {
+  await inAllWallets(from, async () => {
     while (all.length < count) await from.stockUp(format);
   });
   report({ kind: 'done' });
@@ -51,18 +52,19 @@ function addRevocable(to: Flows, { list, count }: Extract<Order, { kind: 'revoca
 async function present(from: Flows, count: number): Promise<void> {
   const turns = [from.of('verify'), from.of('verify-mdoc')];
   let begun = 0;
-  await inAllWallets(async (number) => {
+  await inAllWallets(from, async (number) => {
     while (begun < count) await turns[begun++ % turns.length]?.(number);
   });
   report({ kind: 'done' });
 }
 
-async function inAllWallets(work: (number: number) => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: WALLETS }, (_, number) => work(number)));
+async function inAllWallets(of: Flows, work: (number: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: of.wallets }, (_, number) => work(number)));
 }
 
 /** Runs a flow in all wallets; counts what ends inside the measured time. */
-async function drive(flow: Flow, { warmUpMs, measuredMs, windows }: Times): Promise<Measured> {
+async function drive(flows: Flows, { scenario, warmUpMs, measuredMs, windows }: Run): Promise<Measured> {
+  const flow = flows.of(scenario);
   const opens = performance.now() + warmUpMs;
   const closes = opens + measuredMs;
   const latencies: number[] = [];
@@ -89,7 +91,7 @@ async function drive(flow: Flow, { warmUpMs, measuredMs, windows }: Times): Prom
     }
   };
   // Quick flows can all be over before the last timer had its turn.
-  await Promise.all([...marks, inAllWallets(wallet)]);
+  await Promise.all([...marks, inAllWallets(flows, wallet)]);
   latencies.sort((one, other) => one - other);
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0;
   return {

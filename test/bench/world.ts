@@ -17,6 +17,8 @@ export type Asking = {
 export type World = {
   readonly origin: string;
   readonly tenantId: string;
+  /** How many are at work at once, each over a connection of its own. */
+  readonly wallets: number;
   /** Administrative access token of the tenant's client. */
   readonly token: string;
   readonly plainId: string;

@@ -16,8 +16,15 @@ describe('the arguments of the benchmark', () => {
     });
   });
 
+  it('let all grow unless some of it is named', () => {
+    expect(readOptions([]).grow).to.deep.equal([]);
+    expect(readOptions(['--grow']).grow).to.deep.equal(['sessions', 'tenants', 'lists', 'keys']);
+    expect(readOptions(['--grow', '--grow-by', 'keys,lists']).grow).to.deep.equal(['keys', 'lists']);
+  });
+
   for (const [what, args, reason] of [
     ['a scenario that there is not', ['--only', 'dance'], 'no scenario "dance"'],
+    ['a growth that there is not', ['--grow', '--grow-by', 'fame'], 'no growth "fame"'],
     ['a setting without a second service', ['--env', 'A=b'], '--against'],
     ['a setting without a value', ['--against', '.', '--env', 'A'], 'NAME=value'],
     ['fewer pairs than say anything', ['--against', '.', '--pairs', '4'], 'from 5 on'],
