@@ -1,67 +1,158 @@
 import 'reflect-metadata';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runDatabase } from './database-run.ts';
+import { type PairedRun, runAgainst } from './against-run.ts';
+import {
+  baselineOf,
+  changesSince,
+  describeChange,
+  readBaseline,
+  thisMachine,
+  writeBaseline,
+} from './baseline.ts';
+import { chartOf } from './chart.ts';
+import { countFlows, writeCounts } from './counts.ts';
+import { type DatabaseRun, runDatabase } from './database-run.ts';
+import { growthFaults, runGrowth } from './grow-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
-import { type BenchOptions, readOptions, USAGE } from './options.ts';
+import { runNoisy } from './noisy-run.ts';
+import { type BenchOptions, readOptions } from './options.ts';
 import { reportOn } from './report.ts';
+import type { Variant } from './service-process.ts';
+import type { DatabaseKind } from './world.ts';
 
 /** Measures the built service from outside; see `options.ts` for the arguments. */
 const RESULTS = new URL('../../data/bench/', import.meta.url);
 
-/** What was measured, for the file and for the reader, and the limits that were missed. */
-type Outcome = { readonly runs: unknown[]; readonly texts: string[]; readonly faults: string[] };
+/** What was measured, for the file and for the reader, and what is not as it should be. */
+type Outcome = {
+  readonly runs: unknown[];
+  readonly texts: string[];
+  readonly faults: string[];
+  /** Those of the table. */
+  readonly tables: DatabaseRun[];
+};
 
-async function runScenarios(options: BenchOptions): Promise<Outcome> {
-  const outcome: Outcome = { runs: [], texts: [], faults: [] };
-  for (const kind of options.databases) {
-    const run = await runDatabase(kind, options);
-    if (run === undefined) continue;
-    const report = reportOn(run);
-    outcome.runs.push({ ...run, judgements: report.judgements, faults: report.faults });
-    outcome.texts.push(report.text);
-    outcome.faults.push(...report.faults.map((fault) => `${kind}: ${fault}`));
-  }
-  return outcome;
+type Mode = {
+  /** Of the file with the numbers. */
+  readonly name: string;
+  /** Whether a fault fails the command. */
+  readonly isStrict: boolean;
+  readonly run: (kind: DatabaseKind, options: BenchOptions, outcome: Outcome) => Promise<void>;
+};
+
+function modeOf({ memory, against, grow, noisy, strict }: BenchOptions): Mode {
+  if (grow.length > 0) return { name: 'growth', isStrict: true, run: runGrowing };
+  if (noisy) return { name: 'noisy', isStrict: strict, run: runNeighbours };
+  if (memory) return { name: 'memory', isStrict: true, run: runMemories };
+  if (against !== undefined) return { name: 'against', isStrict: true, run: comparing(against) };
+  return { name: 'latest', isStrict: strict, run: runScenarios };
 }
 
-async function runMemories(options: BenchOptions): Promise<Outcome> {
-  const outcome: Outcome = { runs: [], texts: [], faults: [] };
-  for (const kind of options.databases) {
-    const run = await runMemory(kind, options);
-    if (run === undefined) continue;
-    outcome.runs.push(run);
-    outcome.texts.push(describeMemory(run));
-    if (!run.met) outcome.faults.push(`${kind}: ${run.growth.toFixed(1)} MB stay behind`);
+async function runScenarios(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runDatabase(kind, options);
+  if (run === undefined) return;
+  const report = reportOn(run);
+  outcome.tables.push(run);
+  outcome.runs.push({ ...run, judgements: report.judgements, faults: report.faults });
+  outcome.texts.push(report.text);
+  outcome.faults.push(...report.faults.map((fault) => `${kind}: ${fault}`));
+}
+
+async function runMemories(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runMemory(kind, options);
+  if (run === undefined) return;
+  outcome.runs.push(run);
+  outcome.texts.push(describeMemory(run));
+  if (!run.met) outcome.faults.push(`${kind}: ${run.growth.toFixed(1)} MB stay behind`);
+}
+
+async function runGrowing(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runGrowth(kind, options);
+  if (run === undefined) return;
+  outcome.runs.push(run);
+  outcome.faults.push(...growthFaults(run), ...wrongAnswers(run));
+}
+
+async function runNeighbours(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
+  const run = await runNoisy(kind, options);
+  if (run === undefined) return;
+  outcome.runs.push(run);
+  for (const { scenario, met, overPeer } of run.scenarios) {
+    if (!met) outcome.faults.push(`${kind}: ${scenario}: p99 ×${overPeer.median.toFixed(2)} beside a flood`);
   }
-  return outcome;
+}
+
+function wrongAnswers({ database, comparisons }: PairedRun): readonly string[] {
+  return comparisons
+    .filter(({ errors }) => errors > 0)
+    .map(({ scenario, errors }) => `${database}: ${scenario}: ${errors} errors`);
+}
+
+function comparing(variant: Variant): Mode['run'] {
+  return async (kind, options, outcome) => {
+    const run = await runAgainst(kind, options, variant);
+    if (run === undefined) return;
+    outcome.runs.push(run);
+    outcome.faults.push(...wrongAnswers(run));
+  };
+}
+
+/** What is done with the flows of the table once all are measured. */
+function keep({ save, baseline, otherMachine, svg }: BenchOptions, { tables, faults }: Outcome): boolean {
+  if (tables.length === 0) return true;
+  const now = baselineOf(tables);
+  if (save !== undefined) writeBaseline(save, now);
+  const [drawn] = tables;
+  if (svg !== undefined && drawn !== undefined) {
+    mkdirSync(dirname(svg), { recursive: true });
+    writeFileSync(svg, chartOf(drawn));
+  }
+  if (baseline === undefined) return true;
+  const changes = changesSince(readBaseline(baseline), now, otherMachine);
+  console.log('');
+  for (const change of changes) console.log(describeChange(change));
+  const regressions = changes.filter(({ isRegression }) => isRegression);
+  faults.push(...regressions.map((change) => describeChange(change)));
+  return regressions.length === 0;
+}
+
+async function count(): Promise<never> {
+  const counts = await countFlows();
+  if (counts === undefined) throw new Error('there is no PostgreSQL here');
+  writeCounts(counts);
+  console.log('the counts are in test/bench/counts.json; commit them with the change that made them so');
+  process.exit(0);
 }
 
 function understood(): BenchOptions {
   try {
-    return readOptions(process.argv.slice(2));
+    const options = readOptions(process.argv.slice(2));
+    // Before minutes are spent on what could not be compared.
+    if (options.baseline !== undefined)
+      changesSince(readBaseline(options.baseline), baselineOf([]), options.otherMachine);
+    return options;
   } catch (error) {
     const { message } = error as Error;
-    console.error(message.includes(USAGE) ? message : `${message}\n\n${USAGE}`);
+    console.error(message);
     process.exit(2);
   }
 }
 
 const options = understood();
+if (options.count) await count();
+const mode = modeOf(options);
 const began = performance.now();
-const { runs, texts, faults } = options.memory ? await runMemories(options) : await runScenarios(options);
-console.log(texts.join('\n'));
-console.log(
-  faults.length === 0
-    ? '\nall limits are met'
-    : `\nmissed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
-);
-const machine = { node: process.version, processor: cpus()[0]?.model ?? '', cores: cpus().length };
-const file = fileURLToPath(new URL(options.memory ? 'memory.json' : 'latest.json', RESULTS));
+const outcome: Outcome = { runs: [], texts: [], faults: [], tables: [] };
+for (const kind of options.databases) await mode.run(kind, options, outcome);
+const { runs, texts, faults } = outcome;
+for (const text of texts) console.log(text);
+const isKept = keep(options, outcome);
+if (faults.length > 0) console.log(`\nmissed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+const file = fileURLToPath(new URL(`${mode.name}.json`, RESULTS));
 mkdirSync(dirname(file), { recursive: true });
-writeFileSync(file, `${JSON.stringify({ at: new Date(), machine, runs }, null, 2)}\n`);
+writeFileSync(file, `${JSON.stringify({ at: new Date(), machine: thisMachine(), runs }, null, 2)}\n`);
 console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s; the numbers are in ${file}`);
 // At once: the package that starts PostgreSQL ends a process that runs out of work with 0, whatever its exitCode says.
-process.exit((options.strict || options.memory) && faults.length > 0 ? 1 : 0);
+process.exit(!isKept || (mode.isStrict && faults.length > 0) ? 1 : 0);

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { databases } from '../support/databases.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 import { openKeyStore } from './key-store.ts';
+import { databaseName } from './meter.ts';
 import { freePort, type Instruments, ServiceProcess } from './service-process.ts';
 import { WalletsProcess } from './wallets-process.ts';
+import type { DatabaseKind } from './world.ts';
 
 /** Who plays. The service does not run yet. */
 export type Cast = {
@@ -18,17 +20,22 @@ export type Cast = {
 
 /**
  * Works with a fresh database of the kind, and leaves nothing behind.
+ * @param wallets may have worked in another cast.
  * @returns undefined when there is no such database here.
  */
 export async function withCast<T>(
-  kind: 'postgres' | 'sqlite',
+  kind: DatabaseKind,
   instruments: Instruments,
   work: (cast: Cast) => Promise<T>,
+  wallets = new WalletsProcess(),
 ): Promise<T | undefined> {
   const database = await databases()
     .find(({ name }) => name === kind)
-    ?.open();
-  if (database === undefined) return undefined;
+    ?.openEmpty();
+  if (database === undefined) {
+    wallets.stop();
+    return undefined;
+  }
   const { url } = database;
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
   const keys = await openKeyStore(instruments.kms);
@@ -36,12 +43,11 @@ export async function withCast<T>(
   if (instruments.kms !== 'local') {
     for (const { what, ms } of keys.alone) console.log(`${keys.name}: ${what}: ${ms.toFixed(3)} ms`);
   }
-  const { environment } = keys;
+  const environment = { ...keys.environment, ...environmentOf(instruments, url) };
   const service = new ServiceProcess(await freePort(), {
     ...instruments,
     ...{ databaseUrl: url, dataFolder, environment },
   });
-  const wallets = new WalletsProcess();
   const provider = await WalletProvider.start();
   try {
     return await work({ url, service, wallets, provider });
@@ -56,4 +62,10 @@ export async function withCast<T>(
     await database.drop();
     rmSync(dataFolder, { recursive: true, force: true });
   }
+}
+
+function environmentOf({ variant }: Instruments, url: string): Readonly<Record<string, string>> {
+  const database = url.startsWith('sqlite:') ? '' : databaseName(url);
+  const entries = Object.entries(variant?.environment ?? {});
+  return Object.fromEntries(entries.map(([name, value]) => [name, value.replaceAll('{database}', database)]));
 }

@@ -1,28 +1,26 @@
 import { type Cast, withCast } from './cast.ts';
-import { averageCosts, type CryptoCosts, measureCryptoCosts } from './floor.ts';
+import { averageCosts, type CryptoCosts, measureCryptoCosts, slownessNow } from './floor.ts';
+import { type Cost, Meter, sumMs, type Times, totalMs } from './meter.ts';
 import type { BenchOptions } from './options.ts';
-import { analyze, lookAtBackend, preloadSessions, preloadStatusEntries } from './preload.ts';
-import { machineMs, memoryMegabytes, PostgresTime, resetPeak, spentMs } from './processor-time.ts';
-import { PRESENTATION_SCENARIOS, SCENARIOS, type ScenarioName } from './scenarios.ts';
-import type { ServiceProcess, Start } from './service-process.ts';
+import { analyze, describeServer, preloadSessions, preloadStatusEntries } from './preload.ts';
+import { makeRevocable } from './revocable.ts';
+import { PRESENTATION_SCENARIOS, type ScenarioName } from './scenarios.ts';
+import type { Start } from './service-process.ts';
 import { setUpTenant } from './tenant-setup.ts';
-import type { WalletsProcess } from './wallets-process.ts';
-import { FORMATS, type Measured } from './world.ts';
+import { type DatabaseKind, FORMATS, type World } from './world.ts';
 
-export type Result = Measured & {
+export type Result = Cost & {
   readonly scenario: ScenarioName;
-  /** Before or after the tables were filled. */
-  readonly tables: 'few' | 'many';
-  /** CPU milliseconds per flow. */
-  readonly serverMs: number;
-  readonly databaseMs: number;
-  readonly peakMegabytes: number;
-  /** CPU that strangers used meanwhile, in cores; much of it makes the other numbers worse than they are. */
-  readonly strangersCores: number;
+  /** Before or after the tables were filled; `again` is the first scenario once more, when all are over. */
+  readonly tables: 'few' | 'many' | 'again';
+  /** How much slower than the reference this machine was before and after it. */
+  readonly slowness: number;
 };
 
 export type DatabaseRun = {
-  readonly database: 'postgres' | 'sqlite';
+  readonly database: DatabaseKind;
+  /** Which database it was, and whether it waits for the disk. */
+  readonly server: string;
   readonly costs: CryptoCosts;
   /** The first start also makes the schema. */
   readonly starts: readonly Start[];
@@ -30,157 +28,133 @@ export type DatabaseRun = {
   readonly preloaded: { readonly sessions: number; readonly entries: number };
 };
 
-/** Readings in CPU milliseconds. */
-type Sample = {
-  readonly server: number;
-  readonly database: ReadonlyMap<number, number>;
-  readonly wallets: number;
-  readonly machine: number;
-};
-
 /** Whose cost must not grow with the tables. */
 const GROWING: readonly ScenarioName[] = ['issue', 'session', 'status-list', 'revoke-read'];
+const ISSUING: readonly ScenarioName[] = [
+  'issue',
+  'issue-status',
+  'issue-mdoc',
+  'batch',
+  'code',
+  'offer',
+  'session',
+  'sessions',
+];
 const NEED_ENTRIES: readonly ScenarioName[] = ['status-list', 'revoke', 'revoke-read'];
+/** What they take away is made for one measurement. */
+const REVOKING: readonly ScenarioName[] = ['revoke', 'revoke-read'];
 /** Enough that sessions and credentials are not the same few all the time. */
 const FEW_CREDENTIALS = 300;
 const CREDENTIALS = 2_000;
 const FEW_WARM_UP_MS = 2_000;
+const WINDOWS = 4;
 
 const say = (text: string) => console.log(text);
 
 /** @returns undefined when there is no such database here. */
-export function runDatabase(
-  kind: 'postgres' | 'sqlite',
-  options: BenchOptions,
-): Promise<DatabaseRun | undefined> {
-  return withCast(kind, options, (cast) => new Round(kind, options, cast).run());
+export function runDatabase(kind: DatabaseKind, options: BenchOptions): Promise<DatabaseRun | undefined> {
+  return withCast(kind, options, async (cast) => new Round(kind, options, cast, await Meter.of(cast)).run());
 }
 
 /** All scenarios on one database, first with nearly empty tables, then with full ones. */
 class Round {
-  readonly #kind: 'postgres' | 'sqlite';
-  readonly #url: string;
+  readonly #kind: DatabaseKind;
   readonly #options: BenchOptions;
-  readonly #service: ServiceProcess;
-  readonly #wallets: WalletsProcess;
-  readonly #provider: Cast['provider'];
+  readonly #cast: Cast;
+  readonly #meter: Meter;
   readonly #results: Result[] = [];
-  #databaseTime: PostgresTime | undefined;
+  /** Windows short enough that the machine is much the same in one, and enough of them to see how it varies. */
+  readonly #long: Times;
 
-  constructor(kind: 'postgres' | 'sqlite', options: BenchOptions, { url, service, wallets, provider }: Cast) {
+  constructor(kind: DatabaseKind, options: BenchOptions, cast: Cast, meter: Meter) {
     this.#kind = kind;
-    this.#url = url;
     this.#options = options;
-    this.#service = service;
-    this.#wallets = wallets;
-    this.#provider = provider;
+    this.#cast = cast;
+    this.#meter = meter;
+    const { warmUpSeconds, measuredSeconds } = options;
+    this.#long = { warmUpMs: warmUpSeconds * 1000, measuredMs: measuredSeconds * 1000, windows: WINDOWS };
   }
 
   async run(): Promise<DatabaseRun> {
-    const { preloadedSessions, preloadedEntries, measuredSeconds, warmUpSeconds } = this.#options;
-    const wanted = SCENARIOS.map(({ name }) => name).filter((name) => this.#wants(name));
+    const { preloadedSessions, preloadedEntries } = this.#options;
+    const { service, wallets, provider } = this.#cast;
     say(`\n${this.#kind}: measuring bare cryptography`);
     const before = measureCryptoCosts();
-    if (this.#kind === 'postgres') {
-      const name = new URL(this.#url).pathname.slice(1);
-      this.#databaseTime = await lookAtBackend(this.#url, (pid) => PostgresTime.of(pid, name));
-      if (this.#databaseTime === undefined)
-        say('postgres: the server does not run on this machine; its CPU is not counted');
-    }
-    await this.#service.start();
-    await this.#wallets.prepare(await setUpTenant(this.#service.origin, this.#provider));
-    await this.#wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
-    await analyze(this.#url);
-
-    const short = {
-      warmUpMs: Math.min(FEW_WARM_UP_MS, warmUpSeconds * 1000),
-      measuredMs: measuredSeconds * 500,
-    };
-    for (const name of GROWING.filter((name) => wanted.includes(name)))
-      await this.#measure(name, 'few', short);
-
+    await service.start();
+    const world = await setUpTenant(service.origin, provider);
+    await wallets.prepare(world);
+    await wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
+    await this.#withFewRows(world);
     say(`${this.#kind}: filling the tables with ${preloadedSessions} sessions`);
-    await preloadSessions(this.#url, preloadedSessions);
-    await analyze(this.#url);
-    const long = { warmUpMs: warmUpSeconds * 1000, measuredMs: measuredSeconds * 1000 };
-    const issuing: readonly ScenarioName[] = [
-      'issue',
-      'issue-status',
-      'issue-mdoc',
-      'batch',
-      'code',
-      'offer',
-      'session',
-      'sessions',
-    ];
-    for (const name of issuing.filter((name) => wanted.includes(name)))
-      await this.#measure(name, 'many', long);
-    const presenting = PRESENTATION_SCENARIOS.filter((name) => wanted.includes(name));
-    if (presenting.length > 0) {
-      for (const format of FORMATS) await this.#wallets.collect(format, CREDENTIALS);
-      // A verifier is seldom the issuer: what the issuance left in the caches must not help.
-      await this.#service.stop();
-      await this.#service.start();
-    }
-    for (const name of presenting) await this.#measure(name, 'many', long);
-    const onEntries = NEED_ENTRIES.filter((name) => wanted.includes(name));
-    if (onEntries.length > 0) {
-      say(`${this.#kind}: revoking ${preloadedEntries} entries of the status list`);
-      await preloadStatusEntries(this.#url, preloadedEntries);
-      await analyze(this.#url);
-    }
-    for (const name of onEntries) await this.#measure(name, 'many', long);
-    if (this.#service.starts.length === 1) {
-      await this.#service.stop();
-      await this.#service.start();
+    await preloadSessions(this.#cast.url, preloadedSessions);
+    await analyze(this.#cast.url);
+    for (const name of this.#wanted(ISSUING)) await this.#measure(name, 'many', this.#long);
+    await this.#present();
+    await this.#withStatuses(world);
+    const [first] = this.#results.filter(({ tables }) => tables === 'many');
+    if (first !== undefined && !REVOKING.includes(first.scenario))
+      await this.#measure(first.scenario, 'again', this.#long);
+    if (service.starts.length === 1) {
+      await service.stop();
+      await service.start();
     }
     return {
       database: this.#kind,
+      server: await describeServer(this.#cast.url),
       costs: averageCosts([before, measureCryptoCosts()]),
-      starts: this.#service.starts,
+      starts: service.starts,
       results: this.#results,
       preloaded: { sessions: preloadedSessions, entries: preloadedEntries },
     };
   }
 
-  #wants(name: ScenarioName): boolean {
-    return this.#options.only.size === 0 || this.#options.only.has(name);
+  async #withFewRows(world: World): Promise<void> {
+    const { warmUpMs, measuredMs, windows } = this.#long;
+    const warm = Math.min(FEW_WARM_UP_MS, warmUpMs);
+    const short = { warmUpMs: warm, measuredMs: measuredMs / 2, windows };
+    const growing = this.#wanted(GROWING);
+    await makeRevocable(this.#cast, world, growing, totalMs(short));
+    await analyze(this.#cast.url);
+    for (const name of growing) await this.#measure(name, 'few', short);
   }
 
-  async #measure(
-    scenario: ScenarioName,
-    tables: 'few' | 'many',
-    times: { readonly warmUpMs: number; readonly measuredMs: number },
-  ): Promise<void> {
-    process.stdout.write(`${this.#kind}: ${scenario} (${tables} rows) … `);
-    const samples: Sample[] = [];
-    resetPeak(this.#service.pid);
-    const measured = await this.#wallets.run(scenario, times, () => {
-      samples.push({
-        server: this.#service.cpuMs(),
-        database: this.#databaseTime?.read() ?? new Map(),
-        wallets: this.#wallets.cpuMs(),
-        machine: machineMs(),
-      });
-    });
-    const [first, last] = samples;
-    if (first === undefined || last === undefined)
-      throw new Error('the wallets did not say when they measured');
-    const serverMs = last.server - first.server;
-    const databaseMs = spentMs(first.database, last.database);
-    const oursMs = serverMs + databaseMs + last.wallets - first.wallets;
-    const result: Result = {
-      ...measured,
-      scenario,
-      tables,
-      serverMs: serverMs / measured.flows,
-      databaseMs: databaseMs / measured.flows,
-      peakMegabytes: memoryMegabytes(this.#service.pid, 'VmHWM'),
-      strangersCores: Math.max(0, last.machine - first.machine - oursMs) / times.measuredMs,
-    };
+  async #present(): Promise<void> {
+    const { service, wallets } = this.#cast;
+    const presenting = this.#wanted(PRESENTATION_SCENARIOS);
+    if (presenting.length === 0) return;
+    for (const format of FORMATS) await wallets.collect(format, CREDENTIALS);
+    // A verifier is seldom the issuer: what the issuance left in the caches must not help.
+    await service.stop();
+    await service.start();
+    for (const name of presenting) await this.#measure(name, 'many', this.#long);
+  }
+
+  async #withStatuses(world: World): Promise<void> {
+    const { preloadedEntries } = this.#options;
+    const onEntries = this.#wanted(NEED_ENTRIES);
+    if (onEntries.length === 0) return;
+    await makeRevocable(this.#cast, world, onEntries, totalMs(this.#long));
+    say(`${this.#kind}: revoking ${preloadedEntries} entries of each status list`);
+    await preloadStatusEntries(this.#cast.url, preloadedEntries);
+    await analyze(this.#cast.url);
+    for (const name of onEntries) await this.#measure(name, 'many', this.#long);
+  }
+
+  #wanted(names: readonly ScenarioName[]): readonly ScenarioName[] {
+    const { only } = this.#options;
+    return only.size === 0 ? names : names.filter((name) => only.has(name));
+  }
+
+  async #measure(scenario: ScenarioName, tables: Result['tables'], times: Times): Promise<void> {
+    process.stdout.write(
+      `${this.#kind}: ${scenario} (${tables === 'again' ? 'once more' : `${tables} rows`}) … `,
+    );
+    const before = slownessNow();
+    const cost = await this.#meter.measure(scenario, times);
+    const result = { ...cost, scenario, tables, slowness: (before + slownessNow()) / 2 };
     this.#results.push(result);
-    const sum = result.serverMs + result.databaseMs;
-    say(`${(result.flows / result.seconds).toFixed(0)} flows/s, ${sum.toFixed(3)} ms CPU per flow`);
+    const flows = (result.flows / result.seconds).toFixed(0);
+    say(`${flows} flows/s, ${sumMs(result).toFixed(3)} ms CPU per flow`);
     for (const [message, count] of result.messages) say(`  ${count} × ${message}`);
   }
 }

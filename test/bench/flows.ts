@@ -1,8 +1,17 @@
 import { type Held, HeldCredentials } from './held-credentials.ts';
-import { expectStatus, HttpClient, json, pathOf, payloadOf, text, WrongAnswer } from './http-client.ts';
+import { expectStatus, HttpClient, json, pathOf, text, WrongAnswer } from './http-client.ts';
 import { Presentations } from './presentations.ts';
 import type { ScenarioName } from './scenarios.ts';
-import { Attester, bind, disclosing, dpopProof, KeyRing, keyProof, type WalletKey } from './wallet-crypto.ts';
+import { StatusFlows } from './status-flows.ts';
+import {
+  Attester,
+  bind,
+  disclosing,
+  dpopProof,
+  type KeyRing,
+  keyProof,
+  type WalletKey,
+} from './wallet-crypto.ts';
 import { presentMdoc, showing } from './wallet-mdoc.ts';
 import {
   ASKED,
@@ -13,7 +22,6 @@ import {
   ELEMENTS,
   FORMATS,
   type Format,
-  WALLETS,
   type World,
 } from './world.ts';
 
@@ -49,8 +57,6 @@ const CODE_CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';
 export type Flow = (wallet: number) => Promise<void>;
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
-const REVOKED = 1;
-const VALID = 0;
 
 /** The flows of the wallets and of the administrator that starts them. Every answer is checked. */
 export class Flows {
@@ -59,22 +65,29 @@ export class Flows {
     'dc+sd-jwt': new HeldCredentials(),
     mso_mdoc: new HeldCredentials(),
   };
-  readonly #keys = new KeyRing();
+  readonly #keys: KeyRing;
   readonly #world: World;
   readonly #http: HttpClient;
   readonly #issuer: string;
   readonly #attester: Attester;
   readonly #bearer: Record<string, string>;
   readonly #presentations: Presentations;
-  readonly #lastList = new Map<number, string>();
+  readonly statuses: StatusFlows;
 
-  constructor(world: World) {
+  constructor(world: World, keys: KeyRing, http = new HttpClient(world.origin, world.wallets)) {
+    this.#keys = keys;
     this.#world = world;
-    this.#http = new HttpClient(world.origin, WALLETS);
+    this.#http = http;
     this.#issuer = `${world.origin}/${world.tenantId}`;
     this.#attester = new Attester(world.provider);
     this.#bearer = { authorization: `Bearer ${world.token}` };
-    this.#presentations = new Presentations({ http: this.#http, bearer: this.#bearer, held: this.held });
+    const parts = { http: this.#http, bearer: this.#bearer, held: this.held };
+    this.#presentations = new Presentations(parts);
+    this.statuses = new StatusFlows(parts);
+  }
+
+  get wallets(): number {
+    return this.#world.wallets;
   }
 
   of(scenario: ScenarioName): Flow {
@@ -91,9 +104,9 @@ export class Flows {
       offer: async () => void (await this.#offer(plainId)),
       session: () => this.#readSession(),
       sessions: () => this.#listSessions(),
-      'status-list': async () => void (await this.#readList()),
-      revoke: () => this.#revoke(),
-      'revoke-read': (wallet) => this.#revokeAndRead(wallet),
+      'status-list': () => this.statuses.read(),
+      revoke: async () => void (await this.statuses.revoke()),
+      'revoke-read': (wallet) => this.statuses.revokeAndRead(wallet),
     };
     return flows[scenario];
   }
@@ -142,7 +155,7 @@ export class Flows {
     const format = FORMATS.find((one) => this.#world.statusIds[one] === configurationId);
     if (format !== undefined && count === 1 && key !== undefined) {
       const present = PRESENTER[format](credential, key);
-      this.held[format].all.push({ credential, session, revoked: false, present });
+      this.held[format].all.push({ credential, session, present });
     }
   }
 
@@ -226,31 +239,6 @@ export class Flows {
     const answer = await this.#http.get('/session', this.#bearer);
     expectStatus('sessions', answer, 200);
     if (!answer.text.startsWith('[{')) throw new WrongAnswer('sessions', 'an empty page');
-  }
-
-  async #readList(): Promise<string> {
-    const [held] = this.held['dc+sd-jwt'].all;
-    const claims = payloadOf(held?.credential ?? '');
-    const { uri } = (claims['status'] as { status_list?: { uri?: string } } | undefined)?.status_list ?? {};
-    const list = await this.#http.get(pathOf(uri ?? null));
-    expectStatus('status list', list, 200);
-    if (list.text.split('.').length !== 3) throw new WrongAnswer('status list', 'not a JWT');
-    return list.text;
-  }
-
-  /** Turns each credential over, so that each call changes something. */
-  async #revoke(): Promise<void> {
-    const held = this.held['dc+sd-jwt'].next();
-    held.revoked = !held.revoked;
-    const body = { sessionId: held.session, status: held.revoked ? REVOKED : VALID };
-    expectStatus('revoke', await this.#http.postJson('/session/revoke', body, this.#bearer), 201);
-  }
-
-  async #revokeAndRead(wallet: number): Promise<void> {
-    await this.#revoke();
-    const list = await this.#readList();
-    if (this.#lastList.get(wallet) === list) throw new WrongAnswer('status list', 'the change is not there');
-    this.#lastList.set(wallet, list);
   }
 
   /** Begins with the first credentials again. */

@@ -1,10 +1,9 @@
 import type { Bound } from './wallet-crypto.ts';
 
-/** A credential with a status. */
+/** A credential with a status. Nobody revokes it, so that it can be presented in every scenario. */
 export type Held = {
   readonly credential: string;
   readonly session: string;
-  revoked: boolean;
   /** Presents what verifiers ask for, bound to a request. */
   readonly present: (request: Bound) => string;
 };
@@ -14,12 +13,10 @@ export class HeldCredentials {
   readonly all: Held[] = [];
   #turn = 0;
 
-  next(fits: (held: Held) => boolean = () => true): Held {
-    for (let tries = 0; tries < this.all.length; tries++) {
-      const held = this.all[this.#turn++ % this.all.length];
-      if (held !== undefined && fits(held)) return held;
-    }
-    throw new Error('there is no credential for this');
+  next(): Held {
+    const held = this.all[this.#turn++ % this.all.length];
+    if (held === undefined) throw new Error('there is no credential for this');
+    return held;
   }
 
   /** Begins with the first credential again. */

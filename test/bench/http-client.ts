@@ -7,11 +7,16 @@ export type Answer = {
   readonly location?: string;
 };
 
+/** What happens around each request, as `POST /bench/token`. */
+export type Around = (step: string, send: () => Promise<Answer>) => Promise<Answer>;
+
 /** Keep-alive connections to the service, as few as there are wallets. */
 export class HttpClient {
   readonly #pool: Pool;
+  readonly #around: Around;
 
-  constructor(origin: string, connections: number) {
+  constructor(origin: string, connections: number, around: Around = (_, send) => send()) {
+    this.#around = around;
     this.#pool = new Pool(origin, { connections, pipelining: 1, headersTimeout: 30_000 });
   }
 
@@ -41,7 +46,16 @@ export class HttpClient {
     return this.#pool.close();
   }
 
-  async #request(
+  #request(
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+  ): Promise<Answer> {
+    return this.#around(`${method} ${path}`, () => this.#send(method, path, headers, body));
+  }
+
+  async #send(
     method: 'GET' | 'POST',
     path: string,
     headers: Record<string, string>,

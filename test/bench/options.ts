@@ -1,11 +1,14 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { KEY_STORES, type KeyStoreName } from './key-store.ts';
-import { SCENARIOS, type ScenarioName } from './scenarios.ts';
+import { GROWTHS, type Growth, SCENARIOS, type ScenarioName } from './scenarios.ts';
+import type { Variant } from './service-process.ts';
+import { DATABASES, type DatabaseKind } from './world.ts';
 
 export type BenchOptions = {
   /** Names of the scenarios to run; empty means all. */
   readonly only: ReadonlySet<ScenarioName>;
-  readonly databases: readonly ('postgres' | 'sqlite')[];
+  readonly databases: readonly DatabaseKind[];
   readonly warmUpSeconds: number;
   readonly measuredSeconds: number;
   /** Rows that are put into the tables before the main part. */
@@ -16,25 +19,59 @@ export type BenchOptions = {
   readonly profileFolder: string | undefined;
   /** Look at the memory of many presentations, and run no scenario. */
   readonly memory: boolean;
+  /** Count instead of measuring. */
+  readonly count: boolean;
+  /** What becomes much; empty unless growth is measured. */
+  readonly grow: readonly Growth[];
+  /** Measure what a flood of another tenant does. */
+  readonly noisy: boolean;
+  readonly quick: boolean;
   /** How many processes share the requests, each the next one. */
   readonly processes: number;
   /** Where the keys of the tenant live. */
   readonly kms: KeyStoreName;
+  /** What the present service is compared with. */
+  readonly against: Variant | undefined;
+  /** Files of what is kept, compared with and drawn. */
+  readonly save: string | undefined;
+  readonly baseline: string | undefined;
+  readonly otherMachine: boolean;
+  readonly svg: string | undefined;
+  /** How often each of two services is measured. */
+  readonly pairs: number;
 };
 
-export const USAGE = `node test/bench/bench.ts [options]
+export const USAGE = `npm run bench -- [options]
   --only <name,…>       scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}
   --database <name>     postgres or sqlite; both unless stated
-  --seconds <n>         measured seconds per scenario (8)
+  --seconds <n>         measured seconds per scenario (8), or of each window of a pair (3)
   --quick               1 second to warm up, 2 measured, fewer preloaded rows
-  --memory              10,000 presentations instead of the scenarios; exit code 1 when their memory stays behind
   --processes <n>       so many behind a balancer that gives each request to the next; PostgreSQL only (1)
   --kms <name>          local, vault (OpenBao) or pkcs11 (SoftHSM): where keys live, and what that does alone (local)
   --profile <folder>    write a CPU profile of each service process there
-  --strict              exit code 1 when a limit is missed or an answer was wrong`;
+  --save <file>         keep what the flows cost, with the machine and the noise
+  --baseline <file>     compare with what --save kept; exit code 1 when a flow is dearer than the noise explains
+    --other-machine     although it was kept elsewhere
+  --svg <file>          draw what the flows cost beside their goals
+  --strict              exit code 1 when a goal is missed or an answer was wrong
+instead of the table:
+  --against <folder>    the built service of this folder (B) and the present one (A) in turn; "." shows the noise
+    --pairs <n>         windows of each (6)
+    --env NAME=value    a setting of B alone; {database} stands for the name of its database
+    --node-option <o>   an option of Node for B alone, as --node-option=--max-semi-space-size=16
+  --count               write what each request asks of database and cryptography to test/bench/counts.json
+  --grow                little stored (A) against a million sessions, 1,000 tenants, status lists of a million entries
+                        and 1,000 key chains (B); exit code 1 when a flow is dearer than by 5 % and noise. A tenth
+                        of it with --quick
+    --grow-by <what,…>  some of it alone: ${GROWTHS.join(', ')}
+  --noisy               how long 8 wallets of a tenant wait beside 200 of another one, which floods the service
+  --memory              10,000 presentations; exit code 1 when their memory stays behind`;
+
+const MIN_PAIRS = 5;
 
 /** @throws Error with the usage for arguments that are not understood. */
 export function readOptions(args: readonly string[]): BenchOptions {
+  if (args.includes('--help')) throw misunderstood('Measures the built service from outside.');
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -44,16 +81,28 @@ export function readOptions(args: readonly string[]): BenchOptions {
       quick: { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
+      count: { type: 'boolean', default: false },
+      grow: { type: 'boolean', default: false },
+      'grow-by': { type: 'string', multiple: true, default: [] },
+      noisy: { type: 'boolean', default: false },
       profile: { type: 'string' },
       processes: { type: 'string', default: '1' },
       kms: { type: 'string', default: 'local' },
+      save: { type: 'string' },
+      baseline: { type: 'string' },
+      'other-machine': { type: 'boolean', default: false },
+      svg: { type: 'string' },
+      against: { type: 'string' },
+      pairs: { type: 'string', default: '6' },
+      env: { type: 'string', multiple: true, default: [] },
+      'node-option': { type: 'string', multiple: true, default: [] },
     },
   });
-  const measuredSeconds = Number(values.seconds ?? (values.quick ? 2 : 8));
-  if (!(measuredSeconds > 0)) throw new Error(`--seconds wants a positive number\n\n${USAGE}`);
-  const processes = Number(values.processes);
-  if (!Number.isInteger(processes) || processes < 1)
-    throw new Error(`--processes wants a number from 1 on\n\n${USAGE}`);
+  const against = variant(values.against, values.env, values['node-option']);
+  const isPaired = against !== undefined || values.grow || values.noisy;
+  const measuredSeconds = Number(values.seconds ?? (isPaired ? 3 : values.quick ? 2 : 8));
+  if (!(measuredSeconds > 0)) throw misunderstood('--seconds wants a positive number');
+  const processes = whole('--processes', values.processes, 1);
   const split = (entries: readonly string[]) => entries.flatMap((entry) => entry.split(','));
   return {
     only: new Set(split(values.only).map(scenarioName)),
@@ -62,33 +111,73 @@ export function readOptions(args: readonly string[]): BenchOptions {
       processes > 1
         ? ['postgres']
         : values.database.length === 0
-          ? ['postgres', 'sqlite']
-          : split(values.database).map(database),
-    warmUpSeconds: values.quick ? 1 : 3,
+          ? DATABASES
+          : split(values.database).map((name) => oneOf(DATABASES, name, 'database')),
+    warmUpSeconds: isPaired ? 6 : values.quick ? 1 : 3,
     measuredSeconds,
     preloadedSessions: values.quick ? 20_000 : 100_000,
     preloadedEntries: 20_000,
     strict: values.strict,
     memory: values.memory,
-    kms: keyStore(values.kms),
+    count: values.count,
+    grow: values.grow ? grownBy(split(values['grow-by'])) : [],
+    noisy: values.noisy,
+    quick: values.quick,
+    kms: oneOf(KEY_STORES, values.kms, 'key store'),
     profileFolder: values.profile,
     processes,
+    save: values.save,
+    baseline: values.baseline,
+    otherMachine: values['other-machine'],
+    svg: values.svg,
+    against,
+    pairs: whole('--pairs', values.pairs, MIN_PAIRS),
   };
 }
 
-function keyStore(text: string): KeyStoreName {
-  const found = KEY_STORES.find((name) => name === text);
-  if (found === undefined) throw new Error(`there is no key store "${text}"\n\n${USAGE}`);
-  return found;
+function grownBy(names: readonly string[]): readonly Growth[] {
+  return names.length === 0 ? GROWTHS : names.map((name) => oneOf(GROWTHS, name, 'growth'));
+}
+
+function variant(
+  folder: string | undefined,
+  settings: readonly string[],
+  nodeOptions: readonly string[],
+): Variant | undefined {
+  if (folder === undefined) {
+    if (settings.length + nodeOptions.length > 0)
+      throw misunderstood('--env and --node-option are of the service that --against names');
+    return undefined;
+  }
+  const environment = settings.map((setting): [string, string] => {
+    const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(setting) ?? [];
+    if (name === undefined || value === undefined) throw misunderstood('--env wants NAME=value');
+    return [name, value];
+  });
+  return { tree: resolve(folder), environment: Object.fromEntries(environment), nodeOptions };
 }
 
 function scenarioName(text: string): ScenarioName {
-  const scenario = SCENARIOS.find(({ name }) => name === text);
-  if (scenario === undefined) throw new Error(`there is no scenario "${text}"\n\n${USAGE}`);
-  return scenario.name;
+  return oneOf(
+    SCENARIOS.map(({ name }) => name),
+    text,
+    'scenario',
+  );
 }
 
-function database(text: string): 'postgres' | 'sqlite' {
-  if (text !== 'postgres' && text !== 'sqlite') throw new Error(`there is no database "${text}"\n\n${USAGE}`);
-  return text;
+function oneOf<T extends string>(all: readonly T[], text: string, what: string): T {
+  const found = all.find((one) => one === text);
+  if (found === undefined) throw misunderstood(`there is no ${what} "${text}"`);
+  return found;
+}
+
+function whole(option: string, text: string, least: number): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < least)
+    throw misunderstood(`${option} wants a number from ${least} on`);
+  return value;
+}
+
+function misunderstood(message: string): Error {
+  return new Error(`${message}\n\n${USAGE}`);
 }

@@ -1,5 +1,8 @@
 import { dialectOf } from '../../adapters/persistence/database.ts';
 import { rawSql } from '../support/databases.ts';
+import { revocableSession } from './world.ts';
+
+type Run = Parameters<Parameters<typeof rawSql>[1]>[0];
 
 /** How the copies of a row differ from it; `n` numbers them. Other columns stay as they are. */
 type Copies = { readonly table: string; readonly columns: Readonly<Record<string, string>> };
@@ -33,34 +36,60 @@ const COPIES: readonly Copies[] = [
 /** Puts finished issuance sessions of the tenant into the tables, with what belongs to them. */
 export async function preloadSessions(url: string, count: number): Promise<void> {
   await rawSql(url, async (run) => {
-    for (const { table, columns } of COPIES) {
-      // A completed session is the common case, and the only kind with a row in each of the tables.
-      const condition = table === 'sessions' ? "where status = 'completed' and kind = 'issuance'" : '';
-      const [row] = await run(`select * from ${table} ${condition} limit 1`);
-      if (row === undefined) throw new Error(`there is no row in ${table} to copy`);
-      // The database gives an event its position.
-      const names = Object.keys(row).filter((name) => table !== 'session_events' || name !== 'position');
-      const values = names.map((name) => columns[name] ?? name);
-      await run(
-        `insert into ${table} (${names.join(', ')})
-         select ${values.join(', ')} from (select * from ${table} ${condition} limit 1) s
-         cross join ${numbers(url, count)}`,
-      );
-    }
+    for (const copies of COPIES) await copyRow(run, url, copies, count);
   });
 }
 
-/** Revokes entries of the tenant's newest status list behind the service's back, as another instance would. */
+async function copyRow(run: Run, url: string, { table, columns }: Copies, count: number): Promise<void> {
+  // A completed session is the common case, and the only kind with a row in each of the tables.
+  const condition = table === 'sessions' ? "where status = 'completed' and kind = 'issuance'" : '';
+  const [row] = await run(`select * from ${table} ${condition} limit 1`);
+  if (row === undefined) throw new Error(`there is no row in ${table} to copy`);
+  // The database gives an event its position.
+  const names = Object.keys(row).filter((name) => table !== 'session_events' || name !== 'position');
+  const values = names.map((name) => columns[name] ?? name);
+  await run(
+    `insert into ${table} (${names.join(', ')})
+     select ${values.join(', ')} from (select * from ${table} ${condition} limit 1) s
+     cross join ${numbers(url, count)}`,
+  );
+}
+
+/**
+ * Issues credentials with a status behind the service's back, one a session, from the first entry of a list on. Nothing
+ * else may have been issued into it.
+ */
+export async function preloadRevocable(url: string, listId: string, count: number): Promise<void> {
+  const id = revocableSession(listId, "' || n || '");
+  const copies: readonly Copies[] = [
+    { table: 'sessions', columns: { id: `'${id}'`, public_id: `'${id}'` } },
+    {
+      table: 'issued_batches',
+      columns: {
+        session_id: `'${id}'`,
+        id: `'${id}'`,
+        count: '1',
+        status_list_id: `'${listId}'`,
+        first_counter: 'n - 1',
+      },
+    },
+  ];
+  await rawSql(url, async (run) => {
+    for (const { table, columns } of copies) await copyRow(run, url, { table, columns }, count);
+    await run(`update status_lists set used_entries = capacity where id = '${listId}'`);
+  });
+}
+
+/** Revokes entries of all status lists behind the service's back, as another instance would. */
 export async function preloadStatusEntries(url: string, count: number): Promise<void> {
   await rawSql(url, async (run) => {
-    const newest = `(select tenant_id, id, capacity, version from status_lists order by created_at desc limit 1)`;
     // 7919 is prime to every capacity in use, so the entries lie scattered over the whole list.
     await run(
       `insert into status_entries (tenant_id, list_id, idx, status, changed_version)
-       select tenant_id, id, (n * 7919) % capacity, 1, version + 1 from ${newest} l
+       select tenant_id, id, (n * 7919) % capacity, 1, version + 1 from status_lists
        cross join ${numbers(url, count)} where true on conflict do nothing`,
     );
-    await run(`update status_lists set version = version + 1 where id = (select id from ${newest} l)`);
+    await run('update status_lists set version = version + 1');
   });
 }
 
@@ -74,6 +103,18 @@ function numbers(url: string, count: number): string {
 /** What autovacuum does within a minute or so; without it a run would measure plans made for empty tables. */
 export async function analyze(url: string): Promise<void> {
   await rawSql(url, (run) => run(dialectOf(url) === 'postgres' ? 'vacuum analyze' : 'analyze'));
+}
+
+/** As `PostgreSQL 17.2, fsync off`. */
+export async function describeServer(url: string): Promise<string> {
+  const [name, sql] =
+    dialectOf(url) === 'postgres'
+      ? [
+          'PostgreSQL',
+          "select current_setting('server_version') || ', fsync ' || current_setting('fsync') as version",
+        ]
+      : ['SQLite', 'select sqlite_version() as version'];
+  return rawSql(url, async (run) => `${name} ${(await run(sql))[0]?.['version']}`);
 }
 
 /** Looks at the process that serves a connection, as long as it is there; PostgreSQL only. */

@@ -3,7 +3,8 @@ import { expectStatus, type HttpClient, json, pathOf, payloadOf, text, WrongAnsw
 import { type Bound, encrypt } from './wallet-crypto.ts';
 import { ASKED, type Asking, type Format } from './world.ts';
 
-type Parts = {
+/** What the flows of one tenant share. */
+export type Parts = {
   readonly http: HttpClient;
   readonly bearer: Readonly<Record<string, string>>;
   readonly held: Readonly<Record<Format, HeldCredentials>>;
@@ -30,7 +31,7 @@ export class Presentations {
     const bound = boundTo(request);
     const vpToken = Object.fromEntries(
       queries.map(({ id, format }) => {
-        const held = all[format].next(({ revoked }) => !revoked);
+        const held = all[format].next();
         return [id, [held.present(bound)]];
       }),
     );

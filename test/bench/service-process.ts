@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startOptions } from '../support/start-options.ts';
 import { Balancer } from './balancer.ts';
 import type { KeyStoreName } from './key-store.ts';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
 
-const MAIN = fileURLToPath(new URL('../../dist/bootstrap/main.js', import.meta.url));
-const START = startOptions();
+const THIS_TREE = fileURLToPath(new URL('../../', import.meta.url));
 const HEAP_PROBE = new URL('heap-probe.ts', import.meta.url).href;
 const START_LIMIT_MS = 20_000;
 const STOP_LIMIT_MS = 15_000;
@@ -30,6 +30,17 @@ export type Instruments = {
   readonly processes: number;
   /** Where keys live. */
   readonly kms: KeyStoreName;
+  readonly variant?: Variant;
+};
+
+/** Another build of the service, or the same under other settings. */
+export type Variant = {
+  /** Folder with its manifest and its `dist`; this one unless stated. */
+  readonly tree?: string;
+  /** `{database}` in a value is the name of the database. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Behind those of the manifest. */
+  readonly nodeOptions?: readonly string[];
 };
 
 export type ServiceOptions = Instruments & {
@@ -45,6 +56,7 @@ export type Start = { readonly startMs: number; readonly idleMegabytes: number }
 export class ServiceProcess {
   readonly origin: string;
   readonly starts: Start[] = [];
+  readonly #main: string;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #nodeOptions: readonly string[];
   /** To the probe, where there is one. */
@@ -56,19 +68,23 @@ export class ServiceProcess {
   #errors = '';
 
   constructor(port: number, options: ServiceOptions) {
-    if (!existsSync(MAIN)) throw new Error(`${MAIN} is missing; run "npm run build" first`);
+    const { tree = THIS_TREE, nodeOptions = [] } = options.variant ?? {};
+    this.#main = join(tree, 'dist', 'bootstrap', 'main.js');
+    if (!existsSync(this.#main)) throw new Error(`${this.#main} is missing; run "npm run build" in ${tree}`);
+    const start = startOptions(tree);
     this.origin = `http://127.0.0.1:${port}`;
     this.#port = port;
     this.#processes = options.processes;
     const { profileFolder, memory } = options;
     this.#nodeOptions = [
-      ...START.nodeOptions,
+      ...start.nodeOptions,
       ...(profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`]),
       ...(memory ? ['--expose-gc', `--import=${HEAP_PROBE}`] : []),
+      ...nodeOptions,
     ];
     this.#channel = memory ? ['ipc'] : [];
     this.#environment = {
-      ...START.environment,
+      ...start.environment,
       PATH: process.env['PATH'] ?? '',
       HOST: '127.0.0.1',
       PUBLIC_URL: this.origin,
@@ -135,7 +151,7 @@ export class ServiceProcess {
   }
 
   async #startOne(port: number, began: number): Promise<void> {
-    const child = spawn(process.execPath, [...this.#nodeOptions, MAIN], {
+    const child = spawn(process.execPath, [...this.#nodeOptions, this.#main], {
       env: { ...this.#environment, PORT: String(port) },
       stdio: ['ignore', 'ignore', 'pipe', ...this.#channel],
     });

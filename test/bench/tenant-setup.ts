@@ -1,7 +1,18 @@
 import type { WalletProvider } from '../support/wallet-provider.ts';
 import { type Answer, HttpClient, json, text } from './http-client.ts';
 import { ROOT_CLIENT } from './service-process.ts';
-import { ASKED, type Asking, BATCH, CLAIMS, DISCLOSURE_FRAME, DOC_TYPE, type World } from './world.ts';
+import {
+  ASKED,
+  type Asking,
+  BATCH,
+  CLAIMS,
+  DISCLOSURE_FRAME,
+  DOC_TYPE,
+  LIST_CAPACITY,
+  type StatusList,
+  WALLETS,
+  type World,
+} from './world.ts';
 
 const TENANT = 'bench';
 const ROLES = [
@@ -29,8 +40,15 @@ const ASKING: World['asking'] = {
 };
 const SETS = 5;
 
-/** Makes the tenant, its configurations and a token over the administrative interface. */
-export async function setUpTenant(origin: string, provider: WalletProvider): Promise<World> {
+/** Makes a tenant, its configurations and a token over the administrative interface. */
+export async function setUpTenant(
+  origin: string,
+  provider: WalletProvider,
+  {
+    id = TENANT,
+    listCapacity = LIST_CAPACITY,
+  }: { readonly id?: string; readonly listCapacity?: number } = {},
+): Promise<World> {
   const http = new HttpClient(origin, 1);
   try {
     const root = await accessToken(http, ROOT_CLIENT.id, ROOT_CLIENT.secret);
@@ -39,10 +57,10 @@ export async function setUpTenant(origin: string, provider: WalletProvider): Pro
       await http.postJson(
         '/tenant',
         {
-          id: TENANT,
+          id,
           name: 'Bench',
           roles: ROLES,
-          statusListConfig: { capacity: 100_000, immediateUpdate: true },
+          statusListConfig: { capacity: listCapacity, immediateUpdate: true },
         },
         { authorization: `Bearer ${root}` },
       ),
@@ -71,7 +89,8 @@ export async function setUpTenant(origin: string, provider: WalletProvider): Pro
     }
     return {
       origin,
-      tenantId: TENANT,
+      tenantId: id,
+      wallets: WALLETS,
       token,
       plainId: PLAIN.id,
       mdocId: MDOC,
@@ -86,6 +105,49 @@ export async function setUpTenant(origin: string, provider: WalletProvider): Pro
   } finally {
     await http.close();
   }
+}
+
+/** Makes a list that the tenant issues into only when the others are full. */
+export async function addStatusList({ origin, token }: World): Promise<StatusList> {
+  const http = new HttpClient(origin, 1);
+  try {
+    const answer = await http.postJson('/status-lists', {}, { authorization: `Bearer ${token}` });
+    const made = json('POST /status-lists', answer, 201);
+    return { id: text('POST /status-lists', made, 'id'), uri: text('POST /status-lists', made, 'uri') };
+  } finally {
+    await http.close();
+  }
+}
+
+/** Makes so many of something, several at once. */
+async function inParallel(count: number, make: (number: number) => Promise<void>): Promise<void> {
+  let begun = 0;
+  const one = async () => {
+    while (begun < count) await make(++begun);
+  };
+  await Promise.all(Array.from({ length: WALLETS }, one));
+}
+
+/** Tenants without clients. */
+export async function addTenants(origin: string, count: number): Promise<void> {
+  const http = new HttpClient(origin, WALLETS);
+  const authorization = `Bearer ${await accessToken(http, ROOT_CLIENT.id, ROOT_CLIENT.secret)}`;
+  await inParallel(count, async (number) => {
+    const body = { id: `tenant-${number}`, name: `Tenant ${number}` };
+    json('POST /tenant', await http.postJson('/tenant', body, { authorization }), 201);
+  });
+  await http.close();
+}
+
+/** Key chains of the tenant that nothing is signed with. */
+export async function addKeyChains({ origin, token }: World, count: number): Promise<void> {
+  const http = new HttpClient(origin, WALLETS);
+  await inParallel(count, async (number) => {
+    const body = { id: `spare-${number}`, usageType: 'signing' };
+    const answer = await http.postJson('/key-chain', body, { authorization: `Bearer ${token}` });
+    json('POST /key-chain', answer, 201);
+  });
+  await http.close();
 }
 
 async function accessToken(http: HttpClient, clientId: string, secret: string): Promise<string> {

@@ -25,8 +25,12 @@ const KEY_BINDING_HEADER = encode({ alg: 'ES256', typ: 'kb+jwt' });
 export const KEY_COUNT = 16_384;
 
 export class KeyRing {
-  readonly #keys: readonly WalletKey[] = Array.from({ length: KEY_COUNT }, makeKey);
+  readonly #keys: readonly WalletKey[];
   #next = 0;
+
+  constructor(count = KEY_COUNT) {
+    this.#keys = Array.from({ length: count }, makeKey);
+  }
 
   take(): WalletKey {
     const key = this.#keys[this.#next++ % this.#keys.length];

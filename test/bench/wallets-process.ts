@@ -1,14 +1,27 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Times } from './meter.ts';
 import { cpuMs } from './processor-time.ts';
 import type { ScenarioName } from './scenarios.ts';
-import type { Format, Measured, Order, Report, World } from './world.ts';
+import type { Format, Measured, Order, Report, StatusList, World } from './world.ts';
 
 const MODULE = fileURLToPath(new URL('wallets.ts', import.meta.url));
 
 /** The bench's end of the channel to the process of the wallets. */
 export class WalletsProcess {
-  readonly #child: ChildProcess = fork(MODULE, { execArgv: [] });
+  readonly #child: ChildProcess;
+  /** Which of the worlds that this process knows. */
+  readonly #world: number;
+
+  constructor(child = fork(MODULE, { execArgv: [] }), world = 0) {
+    this.#child = child;
+    this.#world = world;
+  }
+
+  /** The same wallets, for another service. */
+  elsewhere(): WalletsProcess {
+    return new WalletsProcess(this.#child, this.#world + 1);
+  }
 
   cpuMs(): number {
     const { pid } = this.#child;
@@ -24,17 +37,18 @@ export class WalletsProcess {
     await this.#order({ kind: 'collect', format, count });
   }
 
+  /** So many credentials can be revoked in this list. */
+  async addRevocable(list: StatusList, count: number): Promise<void> {
+    await this.#order({ kind: 'revocable', list, count });
+  }
+
   /** Presents so many times, both formats in turn. @throws Error for a wrong answer. */
   async present(count: number): Promise<void> {
     await this.#order({ kind: 'present', count });
   }
 
-  /** @param sample is called when the measured time begins and when it ends. */
-  async run(
-    scenario: ScenarioName,
-    times: { readonly warmUpMs: number; readonly measuredMs: number },
-    sample: () => void,
-  ): Promise<Measured> {
+  /** @param sample is called when the first window begins and when each of them ends, with the flows that were over. */
+  async run(scenario: ScenarioName, times: Times, sample: (flows: number) => void): Promise<Measured> {
     const last = await this.#order({ kind: 'run', scenario, ...times }, sample);
     if (last.kind !== 'measured') throw new Error('the wallets gave no result');
     return last.measured;
@@ -44,14 +58,14 @@ export class WalletsProcess {
     this.#child.kill();
   }
 
-  #order(order: Order, sample?: () => void): Promise<Report> {
+  #order(order: Order, sample?: (flows: number) => void): Promise<Report> {
     return new Promise((resolve, reject) => {
       const settle = () => {
         this.#child.off('message', read);
         this.#child.off('exit', ended);
       };
       const read = (report: Report) => {
-        if (report.kind === 'opened' || report.kind === 'closed') return sample?.();
+        if (report.kind === 'mark') return sample?.(report.flows);
         settle();
         if (report.kind === 'broken') reject(new Error(report.message));
         else resolve(report);
@@ -62,7 +76,7 @@ export class WalletsProcess {
       };
       this.#child.on('message', read);
       this.#child.once('exit', ended);
-      this.#child.send(order);
+      this.#child.send({ ...order, at: this.#world });
     });
   }
 }

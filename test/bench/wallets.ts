@@ -1,69 +1,80 @@
-import { type Flow, Flows } from './flows.ts';
-import { type Format, type Measured, type Order, type Report, WALLETS } from './world.ts';
+import { Flows } from './flows.ts';
+import { KeyRing } from './wallet-crypto.ts';
+import { type Format, type Measured, type Order, type Report, revocableSession } from './world.ts';
 
 /**
  * The process of the wallets: it takes orders from the bench over the channel to its parent, so that nothing of what
  * wallets compute is counted as the service's.
  */
+type Run = Extract<Order, { kind: 'run' }>;
+
 const MAX_MESSAGES = 5;
 const AFTER_ERROR_MS = 10;
 
-let flows: Flows | undefined;
+const keys = new KeyRing();
+/** By the number of the world. */
+const known = new Map<number, Flows>();
 
-process.on('message', (order: Order) => {
+process.on('message', (order: Order & { readonly at: number }) => {
   obey(order).catch((error: unknown) => {
     report({ kind: 'broken', message: error instanceof Error ? error.message : String(error) });
   });
 });
 
-async function obey(order: Order): Promise<void> {
+async function obey(order: Order & { readonly at: number }): Promise<void> {
   if (order.kind === 'prepare') {
-    flows = new Flows(order.world);
+    known.set(order.at, new Flows(order.world, keys));
     return report({ kind: 'done' });
   }
+  const flows = known.get(order.at);
   if (flows === undefined) throw new Error('the wallets are not prepared');
   if (order.kind === 'collect') return collect(flows, order.format, order.count);
+  if (order.kind === 'revocable') return addRevocable(flows, order);
   if (order.kind === 'present') return present(flows, order.count);
   flows.rewind();
-  const { warmUpMs, measuredMs } = order;
-  report({ kind: 'measured', measured: await drive(flows.of(order.scenario), warmUpMs, measuredMs) });
+  report({ kind: 'measured', measured: await drive(flows, order) });
 }
 
 async function collect(from: Flows, format: Format, count: number): Promise<void> {
   const { all } = from.held[format];
-  await inAllWallets(async () => {
+  await inAllWallets(from, async () => {
     while (all.length < count) await from.stockUp(format);
   });
+  report({ kind: 'done' });
+}
+
+function addRevocable(to: Flows, { list, count }: Extract<Order, { kind: 'revocable' }>): void {
+  const sessions = Array.from({ length: count }, (_, index) => revocableSession(list.id, index + 1));
+  to.statuses.add(sessions.map((session) => ({ session, listUri: list.uri })));
   report({ kind: 'done' });
 }
 
 async function present(from: Flows, count: number): Promise<void> {
   const turns = [from.of('verify'), from.of('verify-mdoc')];
   let begun = 0;
-  await inAllWallets(async (number) => {
+  await inAllWallets(from, async (number) => {
     while (begun < count) await turns[begun++ % turns.length]?.(number);
   });
   report({ kind: 'done' });
 }
 
-async function inAllWallets(work: (number: number) => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: WALLETS }, (_, number) => work(number)));
+async function inAllWallets(of: Flows, work: (number: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: of.wallets }, (_, number) => work(number)));
 }
 
 /** Runs a flow in all wallets; counts what ends inside the measured time. */
-async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<Measured> {
+async function drive(flows: Flows, { scenario, warmUpMs, measuredMs, windows }: Run): Promise<Measured> {
+  const flow = flows.of(scenario);
   const opens = performance.now() + warmUpMs;
   const closes = opens + measuredMs;
   const latencies: number[] = [];
   const messages = new Map<string, number>();
   let errors = 0;
-  setTimeout(() => report({ kind: 'opened' }), warmUpMs);
-  const closed = new Promise<void>((resolve) => {
-    setTimeout(() => {
-      report({ kind: 'closed' });
-      resolve();
-    }, warmUpMs + measuredMs);
-  });
+  const marks = Array.from({ length: windows + 1 }, (_, mark) =>
+    pause(warmUpMs + (measuredMs * mark) / windows).then(() =>
+      report({ kind: 'mark', flows: latencies.length }),
+    ),
+  );
   const wallet = async (number: number) => {
     for (let began = performance.now(); began < closes; began = performance.now()) {
       try {
@@ -75,14 +86,14 @@ async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<
         const message = error instanceof Error ? error.message : String(error);
         if (messages.has(message) || messages.size < MAX_MESSAGES)
           messages.set(message, (messages.get(message) ?? 0) + 1);
-        await new Promise((resolve) => setTimeout(resolve, AFTER_ERROR_MS));
+        await pause(AFTER_ERROR_MS);
       }
     }
   };
-  // Quick flows can all be over before the timer had its turn.
-  await Promise.all([closed, inAllWallets(wallet)]);
+  // Quick flows can all be over before the last timer had its turn.
+  await Promise.all([...marks, inAllWallets(flows, wallet)]);
   latencies.sort((one, other) => one - other);
-  const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
+  const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0;
   return {
     flows: latencies.length,
     seconds: measuredMs / 1000,
@@ -92,6 +103,10 @@ async function drive(flow: Flow, warmUpMs: number, measuredMs: number): Promise<
     errors,
     messages: [...messages],
   };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function report(message: Report): void {

@@ -1,6 +1,9 @@
 import type { JsonWebKey } from 'node:crypto';
 import type { PresentationScenario, ScenarioName } from './scenarios.ts';
 
+export const DATABASES = ['postgres', 'sqlite'] as const;
+export type DatabaseKind = (typeof DATABASES)[number];
+
 export const FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 export type Format = (typeof FORMATS)[number];
 
@@ -14,6 +17,8 @@ export type Asking = {
 export type World = {
   readonly origin: string;
   readonly tenantId: string;
+  /** How many are at work at once, each over a connection of its own. */
+  readonly wallets: number;
   /** Administrative access token of the tenant's client. */
   readonly token: string;
   readonly plainId: string;
@@ -30,6 +35,12 @@ export type World = {
   };
 };
 
+/** One that nothing is issued into. */
+export type StatusList = { readonly id: string; readonly uri: string };
+
+/** The session of a credential that can be revoked. */
+export const revocableSession = (listId: string, number: number | string) => `revocable-${listId}-${number}`;
+
 /** From the bench to the process of the wallets. */
 export type Order =
   | { readonly kind: 'prepare'; readonly world: World }
@@ -38,9 +49,12 @@ export type Order =
       readonly scenario: ScenarioName;
       readonly warmUpMs: number;
       readonly measuredMs: number;
+      readonly windows: number;
     }
   /** Issues until there are so many credentials of the format with a status. */
   | { readonly kind: 'collect'; readonly format: Format; readonly count: number }
+  /** There are so many credentials to revoke in a list, by sessions that are numbered. */
+  | { readonly kind: 'revocable'; readonly list: StatusList; readonly count: number }
   /** Presents so many times, both formats in turn; a wrong answer is the end. */
   | { readonly kind: 'present'; readonly count: number };
 
@@ -56,11 +70,10 @@ export type Measured = {
   readonly messages: readonly (readonly [message: string, count: number])[];
 };
 
-/** From the process of the wallets to the bench. `opened` and `closed` bound the measured time. */
+/** From the process of the wallets to the bench. A mark comes when the measured time begins, and at the end of each window. */
 export type Report =
   | { readonly kind: 'done' }
-  | { readonly kind: 'opened' }
-  | { readonly kind: 'closed' }
+  | { readonly kind: 'mark'; readonly flows: number }
   | { readonly kind: 'measured'; readonly measured: Measured }
   | { readonly kind: 'broken'; readonly message: string };
 
@@ -90,6 +103,8 @@ export const DISCLOSURE_FRAME = {
 export const DISCLOSURES = 16;
 
 export const BATCH = 10;
+
+export const LIST_CAPACITY = 100_000;
 
 export const DOC_TYPE = 'eu.europa.ec.eudi.pid.1';
 

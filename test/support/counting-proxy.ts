@@ -1,21 +1,45 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
 
-/** Stands between a service and PostgreSQL and counts how often the service waits for an answer. */
+/** What a service asked of PostgreSQL. */
+export type Traffic = {
+  /** How often it waited for an answer. */
+  readonly roundTrips: number;
+  readonly statements: number;
+  /** Transactions that write, each of which waits for the disk. */
+  readonly commits: number;
+  /** Of what it sent. */
+  readonly bytes: number;
+};
+
+/** Stands between a service and PostgreSQL and counts what the service asks. */
 export type CountingProxy = {
   /** The address of the database, through the proxy. */
   readonly url: string;
-  /** Round trips since the last call of this. */
+  /** Round trips since the last call of this or of `takeAll`. */
   take(): number;
+  takeAll(): Traffic;
   end(): Promise<void>;
 };
 
-/** Types of messages after which a client waits (PostgreSQL manual, section 55.7): `Sync` and `Query`. */
-const WAITS = new Set(['S', 'Q'].map((letter) => letter.charCodeAt(0)));
+const NOTHING: Traffic = { roundTrips: 0, statements: 0, commits: 0, bytes: 0 };
+
+/** Changes rows: by itself, in a common table expression, or by the function that applies a change. */
+const WRITES =
+  /^\s*(insert|update|delete)\b|\b(insert into|delete from)\b|\bupdate \w+ set\b|\bcommit_change_\d/i;
 
 export async function countingProxy(url: string): Promise<CountingProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
-  let count = 0;
+  let traffic = NOTHING;
+  const add = (more: Partial<Traffic>) => {
+    const sum = (name: keyof Traffic) => traffic[name] + (more[name] ?? 0);
+    traffic = {
+      roundTrips: sum('roundTrips'),
+      statements: sum('statements'),
+      commits: sum('commits'),
+      bytes: sum('bytes'),
+    };
+  };
   const server = createServer((near) => {
     const far = dial(Number(target.port || 5432), target.hostname);
     for (const socket of [near, far]) {
@@ -23,10 +47,11 @@ export async function countingProxy(url: string): Promise<CountingProxy> {
       socket.setNoDelay(true);
       socket.on('error', () => {});
     }
-    const read = messages((type) => {
-      if (WAITS.has(type)) count++;
+    const read = messages(new ConnectionReader(add));
+    near.on('data', (bytes: Buffer) => {
+      add({ bytes: bytes.length });
+      read(bytes);
     });
-    near.on('data', read);
     near.pipe(far);
     far.pipe(near);
   });
@@ -34,13 +59,15 @@ export async function countingProxy(url: string): Promise<CountingProxy> {
   const proxied = new URL(url);
   proxied.hostname = '127.0.0.1';
   proxied.port = String((server.address() as { port: number }).port);
+  const takeAll = () => {
+    const taken = traffic;
+    traffic = NOTHING;
+    return taken;
+  };
   return {
     url: proxied.href,
-    take() {
-      const taken = count;
-      count = 0;
-      return taken;
-    },
+    take: () => takeAll().roundTrips,
+    takeAll,
     async end() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
@@ -48,8 +75,48 @@ export async function countingProxy(url: string): Promise<CountingProxy> {
   };
 }
 
-/** Calls `seen` with the type of each message of a client; the first one, which starts the connection, has none. */
-function messages(seen: (type: number) => void): (bytes: Buffer) => void {
+/** Follows the messages of one connection (PostgreSQL manual, sections 55.2 and 55.7). */
+class ConnectionReader {
+  readonly #add: (more: Partial<Traffic>) => void;
+  /** Texts of what was prepared, by name. */
+  readonly #prepared = new Map<string, string>();
+  #bound = '';
+  #isOpen = false;
+  #wrote = false;
+
+  constructor(add: (more: Partial<Traffic>) => void) {
+    this.#add = add;
+  }
+
+  read(type: string, body: Buffer): void {
+    const text = (from: number) => body.toString('utf8', from, body.indexOf(0, from));
+    if (type === 'P') this.#prepared.set(text(0), text(Buffer.byteLength(text(0)) + 1));
+    else if (type === 'B') this.#bound = this.#prepared.get(text(Buffer.byteLength(text(0)) + 1)) ?? '';
+    else if (type === 'E') this.#execute(this.#bound);
+    else if (type === 'Q') this.#execute(text(0));
+    // After these two a client waits.
+    if (type === 'S' || type === 'Q') this.#add({ roundTrips: 1 });
+  }
+
+  #execute(text: string): void {
+    this.#add({ statements: 1 });
+    if (/^\s*(begin|start transaction)/i.test(text)) {
+      this.#isOpen = true;
+      this.#wrote = false;
+    } else if (/^\s*(commit|end)\b/i.test(text)) {
+      if (this.#isOpen && this.#wrote) this.#add({ commits: 1 });
+      this.#isOpen = false;
+    } else if (/^\s*rollback\s*;?$/i.test(text)) {
+      this.#isOpen = false;
+    } else if (WRITES.test(text)) {
+      if (this.#isOpen) this.#wrote = true;
+      else this.#add({ commits: 1 });
+    }
+  }
+}
+
+/** Gives each message of a client to the reader; the first one, which starts the connection, has no type. */
+function messages(reader: ConnectionReader): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let hasStarted = false;
   return (bytes) => {
@@ -59,7 +126,7 @@ function messages(seen: (type: number) => void): (bytes: Buffer) => void {
       if (rest.length < head + 4) return;
       const length = head + rest.readInt32BE(head);
       if (rest.length < length) return;
-      if (hasStarted) seen(rest[0] ?? 0);
+      if (hasStarted) reader.read(String.fromCharCode(rest[0] ?? 0), rest.subarray(head + 4, length));
       hasStarted = true;
       rest = rest.subarray(length);
     }

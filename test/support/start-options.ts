@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** What `npm start` gives the service besides its settings. */
 export type StartOptions = {
@@ -6,9 +8,12 @@ export type StartOptions = {
   readonly nodeOptions: readonly string[];
 };
 
-/** Read from the manifest, so that what is measured is what runs. */
-export function startOptions(): StartOptions {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+/**
+ * Read from the manifest, so that what is measured is what runs.
+ * @param tree folder of the service, this one unless another is named.
+ */
+export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.url))): StartOptions {
+  const manifest = readFileSync(join(tree, 'package.json'), 'utf8');
   const command = (JSON.parse(manifest) as { scripts: { start: string } }).scripts.start;
   const [before = '', after = ''] = command.split('exec node');
   const words = (text: string) => text.split(' ').filter((word) => word !== '');

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { REFERENCE } from '../bench/scenarios.ts';
+import { REFERENCE } from '../bench/floor.ts';
 
 export type Sent = {
   readonly address: string;

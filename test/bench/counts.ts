@@ -1,0 +1,176 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type CountedWork, countWork, type Work } from '../support/counted-work.ts';
+import { type CountingProxy, countingProxy, type Traffic } from '../support/counting-proxy.ts';
+import { databases } from '../support/databases.ts';
+import { startTestService } from '../support/test-service.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
+import { Flows } from './flows.ts';
+import { type Around, HttpClient } from './http-client.ts';
+import type { ScenarioName } from './scenarios.ts';
+import { freePort, ROOT_CLIENT } from './service-process.ts';
+import { setUpTenant } from './tenant-setup.ts';
+import { KeyRing } from './wallet-crypto.ts';
+import { FORMATS } from './world.ts';
+
+type Counts = Traffic & Work;
+
+/** What each request of a flow makes the service do, and what is done `afterwards`; without what is nothing. */
+export type FlowCounts = Readonly<Record<string, Partial<Counts>>>;
+export type AllCounts = Readonly<Record<string, FlowCounts>>;
+
+const FILE = new URL('counts.json', import.meta.url);
+const ISSUING: readonly ScenarioName[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code'];
+const OTHERS: readonly ScenarioName[] = ['verify', 'verify-mdoc', 'session', 'status-list', 'revoke'];
+const AFTERWARDS = 'afterwards';
+/** What is configured is read once, statements are prepared and entries of the status list are leased. */
+const WARM_UP = 3;
+/** Jobs work beside, and some entries are leased for many, so the least of several rounds counts. */
+const ROUNDS = 3;
+const KEYS = 512;
+/** Until nothing was sent to the database for so long, a request is not over. */
+const QUIET_MS = 5;
+/** What is gathered and written later is written by then. */
+const LATE_MS = 250;
+
+/** Counts all flows on a fresh PostgreSQL database. @returns undefined when there is none here. */
+export async function countFlows(): Promise<AllCounts | undefined> {
+  const database = await databases()
+    .find(({ name }) => name === 'postgres')
+    ?.open();
+  if (database === undefined) return undefined;
+  const proxy = await countingProxy(database.url);
+  const provider = await WalletProvider.start();
+  const port = await freePort();
+  const start = () =>
+    startTestService({
+      DATABASE_URL: proxy.url,
+      PORT: String(port),
+      PUBLIC_URL: `http://localhost:${port}`,
+      AUTH_CLIENT_ID: ROOT_CLIENT.id,
+      AUTH_CLIENT_SECRET: ROOT_CLIENT.secret,
+      RATE_LIMIT_OFFER: '0',
+    });
+  let service = await start();
+  const work = countWork();
+  try {
+    const counter = new Counter(proxy, work);
+    const world = await setUpTenant(service.address, provider);
+    const http = new HttpClient(service.address, 1, counter.around);
+    const flows = new Flows(world, new KeyRing(KEYS), http);
+    for (const format of FORMATS) {
+      while (flows.held[format].all.length < WARM_UP + ROUNDS) await flows.stockUp(format);
+    }
+    const all: [string, FlowCounts][] = [];
+    for (const name of ISSUING) all.push([name, await countFlow(name, flows, counter)]);
+    // A verifier is seldom the issuer: it has not seen the keys of the wallets yet.
+    await service.close();
+    service = await start();
+    for (const name of OTHERS) all.push([name, await countFlow(name, flows, counter)]);
+    await http.close();
+    return Object.fromEntries(all);
+  } finally {
+    work.end();
+    await service.close();
+    await provider.close();
+    await proxy.end();
+    await database.drop();
+  }
+}
+
+async function countFlow(name: ScenarioName, flows: Flows, counter: Counter): Promise<FlowCounts> {
+  const flow = flows.of(name);
+  flows.rewind();
+  if (name === 'revoke') {
+    const held = flows.held['dc+sd-jwt'].all;
+    flows.statuses.add(held.map(({ session }) => ({ session, listUri: '' })));
+  }
+  const rounds: Readonly<Record<string, Counts>>[] = [];
+  for (let round = 0; round < WARM_UP; round++) await counter.ignore(() => flow(0));
+  while (rounds.length < ROUNDS) rounds.push(await counter.count(() => flow(0)));
+  const [first = {}] = rounds;
+  return Object.fromEntries(
+    Object.keys(first).map((step) => {
+      const counts = least(rounds.map((round) => round[step]));
+      return [step, Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))];
+    }),
+  );
+}
+
+function least(all: readonly (Counts | undefined)[]): Counts {
+  const of = (name: keyof Counts) =>
+    Math.min(...all.map((counts) => counts?.[name] ?? Number.POSITIVE_INFINITY));
+  return {
+    roundTrips: of('roundTrips'),
+    statements: of('statements'),
+    commits: of('commits'),
+    bytes: of('bytes'),
+    signed: of('signed'),
+    verified: of('verified'),
+    imported: of('imported'),
+    called: of('called'),
+  };
+}
+
+/** Ascribes what is counted to the request that was under way. */
+class Counter {
+  readonly #proxy: CountingProxy;
+  readonly #work: CountedWork;
+  #steps: [string, Counts][] = [];
+
+  constructor(proxy: CountingProxy, work: CountedWork) {
+    this.#proxy = proxy;
+    this.#work = work;
+  }
+
+  readonly around: Around = async (step, send) => {
+    this.#take();
+    const answer = await send();
+    this.#steps.push([stepName(step), await this.#settled(QUIET_MS)]);
+    return answer;
+  };
+
+  ignore(flow: () => Promise<void>): Promise<void> {
+    return this.#work.apart(flow);
+  }
+
+  async count(flow: () => Promise<void>): Promise<Readonly<Record<string, Counts>>> {
+    this.#steps = [];
+    await this.#work.apart(flow);
+    this.#steps.push([AFTERWARDS, await this.#settled(LATE_MS)]);
+    return Object.fromEntries(this.#steps);
+  }
+
+  #take(): Counts {
+    return { ...this.#proxy.takeAll(), ...this.#work.take() };
+  }
+
+  async #settled(quietMs: number): Promise<Counts> {
+    let sum = this.#take();
+    for (;;) {
+      await pause(quietMs);
+      const more = this.#take();
+      if (more.bytes === 0) return sum;
+      sum = plus(sum, more);
+    }
+  }
+}
+
+function plus(one: Counts, other: Counts): Counts {
+  const names = Object.keys(one) as (keyof Counts)[];
+  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as Counts;
+}
+
+/** Without what differs from run to run: `GET /session/:id`. */
+function stepName(step: string): string {
+  const [path = ''] = step.split('?', 1);
+  return path.replaceAll(/\/[\w-]{20,}/g, '/:id');
+}
+
+export function readCounts(): AllCounts {
+  return JSON.parse(readFileSync(FILE, 'utf8')) as AllCounts;
+}
+
+export function writeCounts(all: AllCounts): void {
+  writeFileSync(FILE, `${JSON.stringify(all, null, 2)}\n`);
+}
