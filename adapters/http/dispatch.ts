@@ -32,8 +32,8 @@ export function dispatcher(all: readonly Answering[]): RequestHandler {
   return (request, response, next) => {
     const segments = request.path.split('/').slice(1);
     const found = matching(root, segments, methodsOf(request.method));
-    if (found.length === 0) return next();
-    tryRoutes(found, 0, request, response, next);
+    if (found.length === 0) next();
+    else tryRoutes(found, 0, request, response, next);
   };
 }
 
@@ -85,7 +85,10 @@ function tryRoutes(
   next: NextFunction,
 ): void {
   const match = found[index];
-  if (match === undefined) return next();
+  if (match === undefined) {
+    next();
+    return;
+  }
   const { names, of } = match.placed;
   const params: Record<string, string> = Object.create(null);
   try {
@@ -93,7 +96,8 @@ function tryRoutes(
       params[name] = decodeURIComponent(match.values[place] ?? '');
     });
   } catch (error) {
-    return next(error);
+    next(error);
+    return;
   }
   request.params = params;
   runHandlers(of.handlers, 0, request, response, (signal) =>
@@ -109,7 +113,10 @@ function runHandlers(
   done: (signal?: unknown) => void,
 ): void {
   const handler = handlers[index];
-  if (handler === undefined) return done();
+  if (handler === undefined) {
+    done();
+    return;
+  }
   try {
     const running: unknown = handler(request, response, (signal?: unknown) => {
       if (signal === undefined) runHandlers(handlers, index + 1, request, response, done);
