@@ -56,7 +56,7 @@ export const SettingsSchema = z.object({
   DATABASE_URL: databaseUrl
     .optional()
     .describe(
-      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. Default: SQLite in DATA_FOLDER',
+      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. `postgres://user@%2Frun%2Fpostgresql/database` reaches a server on the same machine by its socket, at a tenth less of both. Default: SQLite in DATA_FOLDER',
     ),
   DATABASE_POOL: wholeNumber(1, 200)
     .default(10)

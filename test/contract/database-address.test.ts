@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,6 +34,31 @@ describe('the address of the database', () => {
         run(`select 1 from pg_database where datname = '${name}'`),
       );
       expect(found).to.deep.equal([]);
+    } finally {
+      await made.drop();
+    }
+  });
+
+  it('may name the socket of a server on this machine', async function () {
+    const made = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (made === undefined) return this.skip();
+    try {
+      const { username, password, port, pathname } = new URL(made.url);
+      const [row] = await rawSql(made.url, (run) =>
+        run(`select current_setting('unix_socket_directories') as folder`),
+      );
+      const folder = String(row?.['folder']).split(',')[0]?.trim() ?? '';
+      expect(existsSync(join(folder, `.s.PGSQL.${port || '5432'}`)), 'runs on this machine').to.equal(true);
+      const url = `postgres://${username}:${password}@${encodeURIComponent(folder)}:${port || '5432'}${pathname}`;
+      const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+      const store = await OrmStore.open({ url, poolSize: 2 }, cipher);
+      await store.ping();
+      await store.close();
+      const [client] = await rawSql(url, (run) => run('select inet_client_addr() as address'));
+      expect(client).to.deep.equal({ address: null });
+      expect(placeOf(url)).to.equal(`postgres://${encodeURIComponent(folder)}:${port || '5432'}${pathname}`);
     } finally {
       await made.drop();
     }

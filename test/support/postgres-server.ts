@@ -13,7 +13,6 @@ import { rawSql } from './raw-sql.ts';
 const FLAGS = {
   fsync: 'off',
   listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   max_connections: '300',
   max_wal_size: '128MB',
 } as const;
@@ -67,7 +66,10 @@ export async function startPostgres(): Promise<string> {
     // PostgreSQL refuses to run as root; the package then runs it as the user `postgres`.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--no-sync'],
-    postgresFlags: Object.entries(FLAGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    postgresFlags: Object.entries({ ...FLAGS, unix_socket_directories: folder }).flatMap(([name, value]) => [
+      '-c',
+      `${name}=${value}`,
+    ]),
     onLog: () => {},
     onError: () => {},
   });
