@@ -41,6 +41,7 @@ export async function runAgainst(
     warmUpMs: options.warmUpSeconds * 1000,
     windowMs: options.measuredSeconds * 1000,
     pairs: options.pairs,
+    starts: options.starts,
   };
   const withA = (a: Cast) =>
     withCast(
@@ -51,8 +52,15 @@ export async function runAgainst(
           await prepare(cast, scenarios, times, has);
         const meters = [await Meter.of(a), await Meter.of(b)] as const;
         const comparisons: Comparison[] = [];
+        let order = [a, b];
+        const restart = async () => {
+          for (const { service } of order) await service.stop();
+          // The one that started last is the first one now.
+          order = order.toReversed();
+          for (const { service } of order) await service.start();
+        };
         for (const scenario of scenarios) {
-          const comparison = await comparePairs(scenario, meters, times);
+          const comparison = await comparePairs(scenario, meters, times, restart);
           console.log(`${kind}: ${describeComparison(comparison)}`);
           comparisons.push(comparison);
         }

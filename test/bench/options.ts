@@ -39,6 +39,8 @@ export type BenchOptions = {
   readonly svg: string | undefined;
   /** How often each of two services is measured. */
   readonly pairs: number;
+  /** How many processes of each the pairs are spread over. */
+  readonly starts: number;
 };
 
 export const USAGE = `npm run bench -- [options]
@@ -57,6 +59,7 @@ export const USAGE = `npm run bench -- [options]
 instead of the table:
   --against <folder>    the built service of this folder (B) and the present one (A) in turn; "." shows the noise
     --pairs <n>         windows of each (6)
+    --starts <n>        processes of each that the pairs are spread over (2; with --grow 5)
     --env NAME=value    a setting of B alone; {database} stands for the name of its database
     --node-option <o>   an option of Node for B alone, as --node-option=--max-semi-space-size=16
   --count               write what each request asks of database and cryptography to test/bench/counts.json
@@ -94,11 +97,13 @@ export function readOptions(args: readonly string[]): BenchOptions {
       svg: { type: 'string' },
       against: { type: 'string' },
       pairs: { type: 'string', default: '6' },
+      starts: { type: 'string' },
       env: { type: 'string', multiple: true, default: [] },
       'node-option': { type: 'string', multiple: true, default: [] },
     },
   });
   const against = variant(values.against, values.env, values['node-option']);
+  const starts = whole('--starts', values.starts ?? (values.grow ? '5' : '2'), 1);
   const isPaired = against !== undefined || values.grow || values.noisy;
   const measuredSeconds = Number(values.seconds ?? (isPaired ? 3 : values.quick ? 2 : 8));
   if (!(measuredSeconds > 0)) throw misunderstood('--seconds wants a positive number');
@@ -113,7 +118,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
         : values.database.length === 0
           ? DATABASES
           : split(values.database).map((name) => oneOf(DATABASES, name, 'database')),
-    warmUpSeconds: isPaired ? 6 : values.quick ? 1 : 3,
+    warmUpSeconds: isPaired ? 4 : values.quick ? 1 : 3,
     measuredSeconds,
     preloadedSessions: values.quick ? 20_000 : 100_000,
     preloadedEntries: 20_000,
@@ -131,7 +136,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
     otherMachine: values['other-machine'],
     svg: values.svg,
     against,
-    pairs: whole('--pairs', values.pairs, MIN_PAIRS),
+    pairs: Math.max(starts, whole('--pairs', values.pairs, MIN_PAIRS)),
+    starts,
   };
 }
 

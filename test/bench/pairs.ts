@@ -18,23 +18,29 @@ export type Comparison = {
   readonly errors: number;
   readonly messages: readonly string[];
   readonly pairs: readonly (readonly [a: Cost, b: Cost])[];
+  /** How many processes of each there were. */
+  readonly starts: number;
 };
+
+type Pair = readonly [a: Cost, b: Cost];
 
 export type PairTimes = {
   readonly warmUpMs: number;
   /** Of each service in one pair. */
   readonly windowMs: number;
   readonly pairs: number;
+  /** How many processes of each service the pairs are spread over: one has better luck than another of the same build. */
+  readonly starts: number;
 };
 
 /** What was under way in the other service's turn is over by then. */
-const LEAD_IN_MS = 200;
+const LEAD_IN_MS = 150;
 /** A turn: shorter than what disturbs a machine lasts. */
 const TURN_MS = 1_000;
 
 /** How long the wallets of one of the services are at work. */
-export function busyMs({ warmUpMs, windowMs, pairs }: PairTimes): number {
-  return warmUpMs + pairs * (windowMs + turnsOf(windowMs) * LEAD_IN_MS) + LEAD_IN_MS;
+export function busyMs({ warmUpMs, windowMs, pairs, starts }: PairTimes): number {
+  return starts * (warmUpMs + LEAD_IN_MS) + pairs * (windowMs + turnsOf(windowMs) * LEAD_IN_MS);
 }
 
 function turnsOf(windowMs: number): number {
@@ -44,19 +50,30 @@ function turnsOf(windowMs: number): number {
 /**
  * Measures two running services in turn, A B B A A B …, and changes over so often that whatever disturbs the machine disturbs
  * both. A steady drift favours neither.
+ * @param restart ends both and starts them anew.
  */
 export async function comparePairs(
   scenario: ScenarioName,
   [a, b]: readonly [Meter, Meter],
-  { warmUpMs, windowMs, pairs: count }: PairTimes,
+  { warmUpMs, windowMs, pairs: count, starts }: PairTimes,
+  restart: () => Promise<void>,
 ): Promise<Comparison> {
   const turns = turnsOf(windowMs);
   const turn: Times = { warmUpMs: LEAD_IN_MS, measuredMs: windowMs / turns, windows: 1 };
   const warm: Cost[] = [];
-  for (const meter of [a, b]) warm.push(await meter.measure(scenario, { ...turn, measuredMs: warmUpMs }));
-  const pairs: (readonly [Cost, Cost])[] = [];
+  const warmUp = async () => {
+    for (const meter of [a, b]) warm.push(await meter.measure(scenario, { ...turn, measuredMs: warmUpMs }));
+  };
+  await warmUp();
+  const pairs: Pair[] = [];
   let isA = true;
+  const begins: number[] = [0];
   while (pairs.length < count) {
+    if (pairs.length >= (begins.length * count) / starts) {
+      begins.push(pairs.length);
+      await restart();
+      await warmUp();
+    }
     const ofA: Cost[] = [];
     const ofB: Cost[] = [];
     for (let left = turns; left > 0; left--) {
@@ -66,14 +83,24 @@ export async function comparePairs(
     }
     pairs.push([together(ofA), together(ofB)]);
   }
-  return summary(scenario, pairs, warm);
+  const groups = begins.map((begin, index) => pairs.slice(begin, begins[index + 1]));
+  return summary(scenario, groups, warm);
 }
 
-function summary(
+/** Fewer say nothing of how lucky a process is. */
+const ENOUGH_STARTS = 5;
+
+/** @param groups the pairs of each start. */
+export function summary(
   scenario: ScenarioName,
-  pairs: readonly (readonly [Cost, Cost])[],
+  groups: readonly (readonly Pair[])[],
   warm: readonly Cost[],
 ): Comparison {
+  const pairs = groups.flat();
+  const ratioOf = ([a, b]: Pair) => sumMs(b) / sumMs(a);
+  // Pairs of the same two processes share their luck, so that each start counts once where there are enough.
+  const independent =
+    groups.length >= ENOUGH_STARTS ? groups.map((group) => median(group.map(ratioOf))) : pairs.map(ratioOf);
   const ratios = (of: (cost: Cost) => number) => pairs.map(([a, b]) => of(b) / of(a));
   const both = (of: (cost: Cost) => number) =>
     [median(pairs.map(([a]) => of(a))), median(pairs.map(([, b]) => of(b)))] as const;
@@ -84,7 +111,7 @@ function summary(
     scenario,
     aMs,
     bMs,
-    sum: spreadOf(ratios(sumMs)),
+    sum: spreadOf(independent),
     serverRatio: median(ratios(({ serverMs }) => serverMs)),
     ...(hasDatabase && { databaseRatio: median(ratios(({ databaseMs }) => databaseMs)) }),
     p99: both(({ p99 }) => p99),
@@ -92,22 +119,28 @@ function summary(
     errors: all.reduce((sum, { errors }) => sum + errors, 0),
     messages: [...new Set(all.flatMap(({ messages }) => messages.map(([message]) => message)))],
     pairs,
+    starts: groups.length,
   };
 }
 
 /** One line, as `issue  A 3.412  B 3.120 ms  ×0.914 (0.902–0.931)  cheaper`. */
 export function describeComparison({ scenario, aMs, bMs, sum, ...more }: Comparison): string {
   const { serverRatio, databaseRatio, p99, peakMegabytes, errors, messages } = more;
-  const verdict = sum.high < 1 ? 'B is cheaper' : sum.low > 1 ? 'B is dearer' : 'no difference to be seen';
   const shares = [`service ${times(serverRatio)}`];
   if (databaseRatio !== undefined) shares.push(`database ${times(databaseRatio)}`);
   return [
     `${scenario.padEnd(12)} A ${aMs.toFixed(3)}  B ${bMs.toFixed(3)} ms  ${times(sum.median)}` +
-      ` (${sum.low.toFixed(3)}–${sum.high.toFixed(3)})  ${verdict}`,
+      ` (${sum.low.toFixed(3)}–${sum.high.toFixed(3)})  ${verdictOf(sum, more.starts)}`,
     `${' '.repeat(13)}${shares.join(', ')}; p99 ${p99.map((ms) => ms.toFixed(1)).join(' → ')} ms,` +
       ` peak ${peakMegabytes.map((mb) => mb.toFixed(0)).join(' → ')} MB${errors > 0 ? `; ${errors} ERRORS` : ''}`,
     ...messages.map((message) => `${' '.repeat(13)}${message}`),
   ].join('\n');
+}
+
+function verdictOf({ low, high }: Spread, starts: number): string {
+  if (low <= 1 && high >= 1) return 'no difference to be seen';
+  const kind = high < 1 ? 'cheaper' : 'dearer';
+  return starts >= ENOUGH_STARTS ? `B is ${kind}` : `B looks ${kind}; decide with --starts 6`;
 }
 
 function times(ratio: number): string {
