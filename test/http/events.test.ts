@@ -11,7 +11,7 @@ import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/cutting-proxy.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { QUERY, Shop } from '../support/present.ts';
+import { issue, QUERY, Shop } from '../support/present.ts';
 import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
 import { openStream } from '../support/sse.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -73,8 +73,9 @@ describe('Events for other systems', function () {
     });
 
     it('tell of a whole issuance and a whole presentation, in order, and of no person', async () => {
-      const held = await shop.issue('card');
+      const held = await issue(shop.service, shop.acme, 'card', {}, true);
       const asked = await shop.ask();
+      expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('fetched');
       expect((await shop.present(asked, held)).status).to.equal(200);
       await until('all six', () => messages.length >= 6);
       const told = (session: string) =>
@@ -142,7 +143,7 @@ describe('Events for other systems', function () {
       subscriber.stdout.on('data', (chunk: Buffer) => lines.push(...chunk.toString().trim().split('\n')));
       try {
         await until('it waits', () => lines.includes('waiting for acme.#'));
-        const { session } = await shop.issue('card');
+        const { session } = await issue(shop.service, shop.acme, 'card', {}, true);
         await until('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
         const own = lines.filter((line) => line.includes(session)).map((line) => line.split(' ').slice(1));
         expect(own).to.deep.equal(

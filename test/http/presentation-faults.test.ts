@@ -157,6 +157,8 @@ for (const kind of databases()) {
       accepted: number,
       place: string,
     ): Promise<void> {
+      // Who reads sessions sees what is noted late.
+      expect((await shop.call('GET', `/session/${id}`)).status, place).to.equal(200);
       const session = await steps().findSession(id as SessionId);
       const status = session?.status;
       if (!isAnswer) {

@@ -40,11 +40,13 @@ export function verifiedByLeaf(text: string): X509Certificate {
 type Issuer = { readonly id: string; readonly token: string };
 
 /** Offers a credential and collects it. */
+/** @param isPatient whether the wallet goes on when its fetch is on record only, as one does whose user reads the offer. */
 export async function issue(
   service: TestService,
   tenant: Issuer,
   configurationId: string,
   offer: object = {},
+  isPatient = false,
 ): Promise<Held> {
   const json = {
     response_type: 'uri',
@@ -56,6 +58,11 @@ export async function issue(
   expect(made.status, made.text).to.equal(201);
   const wallet = new RawWallet(service, tenant.id);
   const holder = newKey();
+  if (isPatient) {
+    await wallet.code(made.body.uri);
+    const seen = await service.call('GET', `/session/${made.body.session}`, { token: tenant.token });
+    expect(seen.body.status).to.equal('fetched');
+  }
   const accessToken = await wallet.accessToken(made.body.uri);
   const issued = await wallet.request(accessToken, configurationId, { key: holder });
   expect(issued.status, issued.text).to.equal(200);

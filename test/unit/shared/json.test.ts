@@ -69,6 +69,7 @@ describe('JSON of outsiders', () => {
     ['as many escapes as allowed', `"${'\\n'.repeat(30)}"`, true],
     ['an escape too many', `"${'\\n'.repeat(31)}"`, false],
     ['a long number of few digits at once', `[${' '.repeat(70_000)}0.${'1'.repeat(999)}]`, true],
+    ['a long number in a short text', `[0.${'1'.repeat(1_500)}]`, true],
     ['a number without end', `[0.${'1'.repeat(70_000)}]`, false],
     ['a text of digits', `"${'1'.repeat(70_000)}"`, true],
   ] as const) {
