@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { performance } from 'node:perf_hooks';
 import type { Response } from 'express';
 import { WorkPlaces } from '../../application/ports/work-places.ts';
 import { Failure } from '../../domain/shared/failure.ts';
