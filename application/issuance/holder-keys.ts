@@ -121,7 +121,7 @@ export class HolderKeys extends needs({
     }
     const told = [...nonces, ...judged.map(({ nonce }) => nonce)];
     const used = this.#readNonces(question.configured, new Set(told), question.now);
-    await this.ports.keyAttestations.checkStatuses(question.configured, judged);
+    await this.ports.keyAttestations.checkStatuses(question.configured, judged, question.now);
     return { holderKeys: [...all.values()], used };
   }
 
@@ -129,7 +129,7 @@ export class HolderKeys extends needs({
   async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
     const attestation = await this.#judge(question, text, false);
     const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
-    await this.ports.keyAttestations.checkStatuses(question.configured, [attestation]);
+    await this.ports.keyAttestations.checkStatuses(question.configured, [attestation], question.now);
     return { holderKeys: [...attestation.keys.values()].slice(0, question.limit), used };
   }
 

@@ -3,7 +3,7 @@ import {
   type OpenedKeyAttestation,
   type RequiredLevels,
 } from '../../domain/issuance/key-attestation.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { needs } from '../needs.ts';
@@ -57,13 +57,18 @@ export class KeyAttestations extends needs({
   async checkStatuses(
     configured: TenantConfiguration,
     attestations: readonly JudgedAttestation[],
+    now: Date,
   ): Promise<void> {
-    const faults = await Promise.all(
+    const { walletProviderTrust } = this.ports;
+    const what = 'the key attestation';
+    const answers = await Promise.all(
       attestations.map(({ issuer, payload }) =>
-        this.ports.walletProviderTrust.checkStatus(configured, issuer, payload),
+        walletProviderTrust.checkStatuses(configured, issuer, { what, payload, now }),
       ),
     );
-    const fault = faults.find((found) => found !== undefined);
-    if (fault !== undefined) throw new Failure('invalid_proof', fault);
+    for (const answer of answers) {
+      if ('statuses' in answer) continue;
+      throw new Failure('invalid_proof', answer.told, { cause: new OperatorReason(answer.reason) });
+    }
   }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../domain/oauth/client-attestation.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { needs } from '../needs.ts';
@@ -139,12 +139,14 @@ export class ClientAuthenticator extends needs({
     }
     this.#requireChallenge(call, accepted.challenge);
     // Last, since it asks an address that the attestation names
-    const revoked = await this.ports.walletProviderTrust.checkStatus(
-      configured,
-      provider.issuer,
-      attestation.payload,
-    );
-    if (revoked !== undefined) throw invalidAttestation(revoked);
+    const asked = await this.ports.walletProviderTrust.checkStatuses(configured, provider.issuer, {
+      ...{ what: 'the wallet attestation', payload: attestation.payload, now },
+    });
+    if (!('statuses' in asked)) {
+      throw new Failure('invalid_client_attestation', asked.told, {
+        cause: new OperatorReason(asked.reason),
+      });
+    }
     return {
       kind: 'attested',
       clientId: accepted.clientId,

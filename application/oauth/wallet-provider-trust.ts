@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { Refusal } from '../../domain/shared/refusal.ts';
-import { readStatusReference } from '../../domain/status-lists/reference.ts';
+import { Refusal, type RefusalReason } from '../../domain/shared/refusal.ts';
+import { type AttestedStatus, readAttestedStatuses } from '../../domain/status-lists/attested-status.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { needs } from '../needs.ts';
@@ -31,6 +31,16 @@ export type WalletProviderVerdict =
       readonly issuer: AttestationIssuer;
     }
   | { readonly trusted: false; readonly detail: string };
+
+/** What the statuses of an attestation say: they are all valid, or why it must not be used. */
+export type StatusAnswer =
+  | { readonly statuses: readonly AttestedStatus[] }
+  | {
+      /** What a wallet may read. */
+      readonly told: string;
+      /** For the operator. */
+      readonly reason: string;
+    };
 
 /** Whom the lists of one configuration trust; made anew when one of them changes. */
 type Providers = {
@@ -93,22 +103,26 @@ export class WalletProviderTrust extends needs({
   }
 
   /**
-   * Asks for the status of an attestation whose signature and times have been checked (Token Status List section 8.3).
-   * @param payload of the attestation; without a `status` there is nothing to ask.
-   * @returns why the attestation must not be used, or undefined.
+   * Asks for every status of an attestation whose signature and times have been checked (Token Status List section 8.3).
+   * One that is there and cannot be established counts as much as one that is bad.
+   * @param what the attestation is, for whom it is refused.
    */
-  async checkStatus(
+  async checkStatuses(
     configured: TenantConfiguration,
     issuer: AttestationIssuer,
-    payload: JsonObject,
-  ): Promise<string | undefined> {
+    { what, payload, now }: { readonly what: string; readonly payload: JsonObject; readonly now: Date },
+  ): Promise<StatusAnswer> {
+    let asked = '';
     try {
-      const reference = readStatusReference(payload);
-      if (reference !== undefined) await this.ports.statusChecker.check({ ...issuer, configured, reference });
-      return undefined;
+      const statuses = readAttestedStatuses(payload, now);
+      for (const { place, reference } of statuses) {
+        asked = ` (${place}, entry ${reference.idx} of ${withoutQuery(reference.uri)})`;
+        await this.ports.statusChecker.check({ ...issuer, configured, reference });
+      }
+      return { statuses };
     } catch (error) {
-      if (error instanceof Refusal) return `the attestation is not accepted: ${error.reason}`;
-      throw error;
+      if (!(error instanceof Refusal)) throw error;
+      return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
     }
   }
 
@@ -121,6 +135,19 @@ export class WalletProviderTrust extends needs({
     this.#providers.set(configured, providers);
     return providers;
   }
+}
+
+const TOLD: Partial<Record<RefusalReason, string>> = {
+  status_revoked: 'is revoked',
+  status_suspended: 'is suspended',
+};
+
+function toldOf(reason: RefusalReason): string {
+  return TOLD[reason] ?? 'has a status that cannot be established';
+}
+
+function withoutQuery(uri: string): string {
+  return uri.split(/[?#]/, 1)[0] ?? '';
 }
 
 function sourcesOf(
