@@ -23,6 +23,16 @@ const KeyAttestationsRequired = z.strictObject({
     .describe(
       'Accepted resistance of the user authentication that opens the key, at least one; any unless stated',
     ),
+  preferred_key_storage_status_period: z
+    .number()
+    .int()
+    .min(0)
+    .max(315_360_000)
+    .optional()
+    .describe(
+      'Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for ' +
+        'credentials that follow it, as long as they are to live. Whatever wallets like unless stated',
+    ),
 });
 
 const PROOF_TYPES = ['jwt', 'attestation'] as const;

@@ -68,6 +68,14 @@ export const IssuanceConfigurationBody = z
       .describe(
         'Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated',
       ),
+    preferredClientStatusPeriod: Seconds.min(0)
+      .max(315_360_000)
+      .nullish()
+      .describe(
+        'Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send ' +
+          '(`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, ' +
+          'as long as they are to live. Whatever wallets like unless stated',
+      ),
     walletClients: z
       .array(WalletClient)
       .max(200)

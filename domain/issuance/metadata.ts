@@ -40,6 +40,7 @@ export type IssuerMetadataParts = {
     | 'chainedAs'
     | 'builtInAs'
     | 'preferredAuthServer'
+    | 'preferredClientStatusPeriod'
     | 'requestEncryption'
     | 'responseEncryption'
   >;
@@ -66,6 +67,8 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
     ...encryption(parts),
     // OpenID4VCI 1.0 section 12.2.4: at least 2, otherwise absent
     batch_credential_issuance: issuance.batchSize >= 2 ? { batch_size: issuance.batchSize } : undefined,
+    // TS3 1.5 section 2.4: beside the configurations, since it is about the wallet
+    preferred_client_status_period: issuance.preferredClientStatusPeriod,
     display: issuance.display,
     credential_configurations_supported: Object.fromEntries(
       configurations.map((configuration) => [

@@ -172,6 +172,16 @@ describe('Credential issuer metadata', () => {
     ]);
   });
 
+  it('say for how long the status of attestations shall be kept (TS3 section 2.4)', () => {
+    const required = { preferred_key_storage_status_period: 2_678_400 };
+    const { jwt, attestation } = only({ keyAttestationsRequired: required }).proof_types_supported;
+    expect(jwt.key_attestations_required).to.deep.equal(required);
+    expect(attestation.key_attestations_required).to.deep.equal(required);
+    const metadata = metadataOf({ preferredClientStatusPeriod: 86_400 });
+    expect(metadata['preferred_client_status_period']).to.equal(86_400);
+    expect(metadataWith()).to.not.have.property('preferred_client_status_period');
+  });
+
   it('carry the disclosure policy where there is one', () => {
     const embeddedDisclosurePolicy = { policy: 'allowList', values: ['CN=Shop'] };
     expect(only({ embeddedDisclosurePolicy })['disclosure_policy']).to.deep.equal(embeddedDisclosurePolicy);
