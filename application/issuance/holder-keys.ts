@@ -7,6 +7,7 @@ import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
@@ -21,6 +22,8 @@ export type ProvenKeys = {
   readonly holderKeys: readonly PublicJwk[];
   /** The nonces that the proofs carry, to be spent by the caller's commit. */
   readonly used: readonly UsedValue[];
+  /** Where the attestations of the keys would be revoked. */
+  readonly statuses: readonly WalletStatus[];
 };
 
 type Question = {
@@ -64,7 +67,7 @@ export class HolderKeys extends needs({
   ): Promise<ProvenKeys> {
     const { batchSize, walletProviderTrustLists: lists } = await configured.issuance();
     const proofs = readProofs(body, configuration, batchSize);
-    if (proofs === undefined) return { holderKeys: [], used: [] };
+    if (proofs === undefined) return { holderKeys: [], used: [], statuses: [] };
     const required = configuration.keyAttestationsRequired ?? undefined;
     const question: Question = {
       configured,
@@ -82,6 +85,7 @@ export class HolderKeys extends needs({
     return {
       holderKeys: [...gathered.keys.values()],
       used: this.#readNonces(configured, gathered.nonces, now),
+      statuses: [],
     };
   }
 
@@ -118,16 +122,18 @@ export class HolderKeys extends needs({
     }
     const told = [...nonces, ...judged.map(({ nonce }) => nonce)];
     const used = this.#readNonces(question.configured, new Set(told), question.now);
-    await this.ports.keyAttestations.checkStatuses(question.configured, judged, question.now);
-    return { holderKeys: [...all.values()], used };
+    const { configured, now } = question;
+    const statuses = await this.ports.keyAttestations.checkStatuses(configured, judged, now);
+    return { holderKeys: [...all.values()], used, statuses };
   }
 
   /** OpenID4VCI 1.0 appendix F.3: the provider vouches for the keys, and nobody proves to have them. */
   async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
     const attestation = await this.#judge(question, text, false);
     const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
-    await this.ports.keyAttestations.checkStatuses(question.configured, [attestation], question.now);
-    return { holderKeys: [...attestation.keys.values()].slice(0, question.limit), used };
+    const { configured, now, limit } = question;
+    const statuses = await this.ports.keyAttestations.checkStatuses(configured, [attestation], now);
+    return { holderKeys: [...attestation.keys.values()].slice(0, limit), used, statuses };
   }
 
   #judge(

@@ -6,6 +6,7 @@ import {
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { type AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
 import { Signatures } from '../ports/signatures.ts';
@@ -52,13 +53,14 @@ export class KeyAttestations extends needs({
 
   /**
    * Comes last, since it asks addresses that the attestations name.
+   * @returns where they would be revoked.
    * @throws Failure `invalid_proof`.
    */
   async checkStatuses(
     configured: TenantConfiguration,
     attestations: readonly JudgedAttestation[],
     now: Date,
-  ): Promise<void> {
+  ): Promise<readonly WalletStatus[]> {
     const { walletProviderTrust } = this.ports;
     const what = 'the key attestation';
     const answers = await Promise.all(
@@ -66,9 +68,9 @@ export class KeyAttestations extends needs({
         walletProviderTrust.checkStatuses(configured, issuer, { what, payload, now }),
       ),
     );
-    for (const answer of answers) {
-      if ('statuses' in answer) continue;
+    return answers.flatMap((answer) => {
+      if ('statuses' in answer) return answer.statuses;
       throw new Failure('invalid_proof', answer.told, { cause: new OperatorReason(answer.reason) });
-    }
+    });
   }
 }

@@ -14,6 +14,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -42,6 +43,8 @@ export type AuthenticatedClient = {
   readonly redirectUris?: readonly string[];
   /** Those that its wallet provider is known to use; others are not refused. */
   readonly knownRedirectUris?: readonly string[];
+  /** Where its attestation would be revoked; credentials may follow that. */
+  readonly statuses?: readonly WalletStatus[];
   /**
    * To be spent by the commit that does what the client asked for, and not before: a wallet that is
    * told to use a DPoP nonce sends the same proof of possession again.
@@ -152,6 +155,7 @@ export class ClientAuthenticator extends needs({
       clientId: accepted.clientId,
       instance: accepted.instance,
       knownRedirectUris: registration.redirectUris,
+      ...(asked.statuses.length > 0 && { statuses: asked.statuses }),
       used: [{ kind: 'client_jti', hash: accepted.hash, expiresAt: accepted.expiresAt }],
     };
   }

@@ -1,12 +1,14 @@
+import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../domain/shared/refusal.ts';
 import { type AttestedStatus, readAttestedStatuses } from '../../domain/status-lists/attested-status.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
-import { StatusChecker, type StatusQuestion } from '../status-lists/check-status.ts';
+import { type SpokenList, StatusChecker, type StatusQuestion } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   type AskedList,
@@ -34,7 +36,7 @@ export type WalletProviderVerdict =
 
 /** What the statuses of an attestation say: they are all valid, or why it must not be used. */
 export type StatusAnswer =
-  | { readonly statuses: readonly AttestedStatus[] }
+  | { readonly statuses: readonly WalletStatus[] }
   | {
       /** What a wallet may read. */
       readonly told: string;
@@ -56,7 +58,7 @@ export class WalletProviderTrust extends needs({
   certificates: Certificates,
   statusChecker: StatusChecker,
 }) {
-  readonly #providers = new WeakMap<TenantConfiguration, Providers>();
+  readonly #known = new WeakMap<TenantConfiguration, Providers>();
 
   /**
    * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
@@ -67,16 +69,10 @@ export class WalletProviderTrust extends needs({
     chain: readonly string[],
     now: Date,
   ): Promise<WalletProviderVerdict> {
-    const { walletProviderTrustLists: addresses } = await configured.issuance();
-    if (addresses.length === 0) {
+    const { asked, anchors, listed } = await this.#providers(configured);
+    if (asked.length === 0) {
       return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
     }
-    const asked = await askLists(
-      this.ports.trustLists,
-      configured.tenantId,
-      await sourcesOf(configured, addresses),
-    );
-    const { anchors, listed } = this.#providersOf(configured, asked);
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
     const issuer = this.ports.certificates.validate(chain, anchors, now, {
       purpose: 'wallet attestation',
@@ -119,22 +115,75 @@ export class WalletProviderTrust extends needs({
         asked = ` (${place}, entry ${reference.idx} of ${withoutQuery(reference.uri)})`;
         await this.ports.statusChecker.check({ ...issuer, configured, reference });
       }
-      return { statuses };
+      return { statuses: statuses.map((status) => followable(status, issuer.issuer.anchor)) };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
     }
   }
 
-  #providersOf(configured: TenantConfiguration, asked: readonly AskedList[]): Providers {
-    const known = this.#providers.get(configured);
+  /**
+   * A list that issued credentials follow, as it is now.
+   * @param anchor hash of the certificate that vouched for the attestation; lists have to vouch for it still.
+   * @param notBefore an older copy does not do.
+   * @throws Refusal `status_…`.
+   */
+  async followedList(
+    configured: TenantConfiguration,
+    { uri, anchor }: Pick<WalletStatus, 'uri' | 'anchor'>,
+    notBefore: Date,
+  ): Promise<SpokenList> {
+    const question = await this.#questionOf(configured, anchor);
+    return this.ports.statusChecker.list({ ...question, uri }, notBefore);
+  }
+
+  /**
+   * Looks again at what an attestation named that is not here any more.
+   * @returns as `checkStatuses`.
+   */
+  async recheck(configured: TenantConfiguration, statuses: readonly WalletStatus[]): Promise<StatusAnswer> {
+    let asked = '';
+    try {
+      for (const { uri, idx, anchor } of statuses) {
+        asked = ` (entry ${idx} of ${withoutQuery(uri)})`;
+        const question = await this.#questionOf(configured, anchor);
+        await this.ports.statusChecker.check({ ...question, reference: { uri, idx } });
+      }
+      return { statuses };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const what = 'the wallet';
+      return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
+    }
+  }
+
+  /** @throws Refusal `status_invalid` where no list vouches for the anchor any more. */
+  async #questionOf(configured: TenantConfiguration, anchor: string) {
+    const { anchors, listed } = await this.#providers(configured);
+    const match = listed.get(anchor);
+    if (match === undefined) throw new Refusal('status_invalid', 'no trust list vouches for its provider');
+    return {
+      ...{ configured, anchors, issuer: { anchor }, revocation: revocationOf(match) },
+      ...({ purpose: 'wallet attestation', isSignerForgotten: true, chain: [] } as const),
+    };
+  }
+
+  async #providers(configured: TenantConfiguration): Promise<Providers> {
+    const { walletProviderTrustLists: addresses } = await configured.issuance();
+    const sources = addresses.length === 0 ? [] : await sourcesOf(configured, addresses);
+    const asked = await askLists(this.ports.trustLists, configured.tenantId, sources);
+    const known = this.#known.get(configured);
     if (known !== undefined && areSame(known.asked, asked)) return known;
     const listed = gatherAnchors(asked);
     const anchors = [...listed.values()].map(({ certificate }) => ({ certificate }));
     const providers = { asked, anchors, listed };
-    this.#providers.set(configured, providers);
+    this.#known.set(configured, providers);
     return providers;
   }
+}
+
+function followable({ reference, keptUntil }: AttestedStatus, anchor: string): WalletStatus {
+  return { ...reference, anchor, ...defined({ keptUntil }) };
 }
 
 const TOLD: Partial<Record<RefusalReason, string>> = {

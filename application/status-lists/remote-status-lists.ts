@@ -72,10 +72,7 @@ export class RemoteStatusLists extends needs({
     }
     this.#lists.count(tenantId, 'misses');
     try {
-      return await this.#lists.fetch(key, async () => {
-        const token = await this.#download(tenantId, uri, forms);
-        return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
-      });
+      return await this.#fetch(tenantId, uri, forms);
     } catch (error) {
       if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: until `exp` the old copy may stand in.
@@ -85,6 +82,23 @@ export class RemoteStatusLists extends needs({
       });
       return known;
     }
+  }
+
+  /**
+   * A copy that was fetched at this time or later, or that its token says is fresh and was fetched by then.
+   * @throws Refusal as `get`, also while an older copy could stand in.
+   */
+  async renewed(tenantId: string, uri: string, notBefore: Date): Promise<RemoteStatusList> {
+    const known = this.#lists.peek(keyOf(tenantId, 'jwt', uri));
+    const isFresh = known !== undefined && cacheState(known.lifetime, this.ports.clock.now()) === 'fresh';
+    return isFresh && known.fetchedAt >= notBefore ? known : this.#fetch(tenantId, uri, 'jwt');
+  }
+
+  #fetch(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {
+    return this.#lists.fetch(keyOf(tenantId, forms, uri), async () => {
+      const token = await this.#download(tenantId, uri, forms);
+      return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
+    });
   }
 
   stats(tenantId: string): FetchedListStats {

@@ -216,6 +216,7 @@ export async function defer(
       credentials: null,
       batchId: null,
       errorMessage: null,
+      walletStatuses: null,
       createdAt: now,
       updatedAt: now,
       expiresAt: new Date(now.getTime() + 3_600_000),
