@@ -15,7 +15,7 @@ import type { SpokenList } from './check-status.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
 /** Entries that one question to the database is about. */
-const ENTRIES = 5_000;
+const ENTRIES = 20_000;
 /** Batches of credentials that are revoked in one transaction. */
 const BATCHES = 200;
 /** TS3 1.5 section 2.4.3: at least once in 24 hours, with time for a few that fail. */
