@@ -3,7 +3,7 @@ import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import type { EntryBits } from '../../domain/status-lists/bits.ts';
+import { capacityOf, type EntryBits } from '../../domain/status-lists/bits.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
 import { needs, type Token } from '../needs.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
@@ -101,11 +101,12 @@ export class StatusChecker extends needs({
 
   async #remoteStatus(question: StatusQuestion): Promise<number> {
     const { reference, configured } = question;
-    const list = await this.ports.remoteStatusLists.get(
-      configured.tenantId,
-      reference.uri,
-      question.forms ?? 'jwt',
-    );
+    const { remoteStatusLists } = this.ports;
+    const forms = question.forms ?? 'jwt';
+    const known = await remoteStatusLists.get(configured.tenantId, reference.uri, forms);
+    // One that was issued a moment ago may have an entry that this copy is too old for.
+    const isCovered = reference.idx < capacityOf(known.bytes, known.bits);
+    const list = isCovered ? known : await remoteStatusLists.later(configured.tenantId, forms, known);
     // Token Status List section 11.3
     const signer = this.#signerOf(list, question);
     if (signer === undefined) throw new Refusal('status_invalid', 'signer');

@@ -14,6 +14,8 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { SpokenList } from './check-status.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
+/** Lists that are fetched at the same time. */
+const LISTS = 8;
 /** Entries that one question to the database is about. */
 const ENTRIES = 20_000;
 /** Batches of credentials that are revoked in one transaction. */
@@ -54,15 +56,25 @@ export class FollowWallets extends needs({
   statusAllocator: StatusAllocator,
   log: Log,
 }) {
-  /** A run may end in the middle of a long list; the next one goes on. */
-  #pass: Pass | undefined;
+  /** Lists that were fetched. A run may end in the middle of a long one; the next run goes on. */
+  #passes: readonly Pass[] = [];
 
   /** Does a bounded part of what is due. */
   async execute(now: Date): Promise<FollowedStep> {
-    const pass = this.#pass ?? (await this.#begin(now));
-    if (pass === undefined || pass === 'failed') return { fallen: 0, mayBeMore: pass === 'failed' };
+    if (this.#passes.length === 0) {
+      const due = await this.ports.store.maintenance.dueFollowedLists(now, LISTS);
+      // A provider that does not answer holds up nobody else's lists.
+      const begun = await Promise.all(due.map((list) => this.#begin(list, now)));
+      this.#passes = begun.filter((pass) => pass !== undefined);
+      return { fallen: 0, mayBeMore: due.length > 0 };
+    }
+    const [pass, ...others] = this.#passes;
     // What fails is begun anew.
-    this.#pass = undefined;
+    this.#passes = others;
+    return pass === undefined ? { fallen: 0, mayBeMore: false } : this.#goOn(pass, now);
+  }
+
+  async #goOn(pass: Pass, now: Date): Promise<FollowedStep> {
     const { maintenance } = this.ports.store;
     const { bytes, bits } = pass.spoken;
     const revoked = revokedFrom(bytes, bits, pass.from, ENTRIES);
@@ -71,18 +83,16 @@ export class FollowWallets extends needs({
     pass.fallen += found.length;
     // Those that fell are gone, so the same entries bring the next ones.
     if (found.length < BATCHES) pass.from = (revoked.at(-1) ?? bytes.length * 8) + 1;
-    if (revoked.length === ENTRIES || found.length === BATCHES) this.#pass = pass;
+    if (revoked.length === ENTRIES || found.length === BATCHES) this.#passes = [pass, ...this.#passes];
     else await this.#end(pass, now);
     return { fallen: found.length, mayBeMore: true };
   }
 
-  /** The list that waits longest, as it is now. */
-  async #begin(now: Date): Promise<Pass | 'failed' | undefined> {
-    const { store, tenantConfigurations, walletProviderTrust } = this.ports;
-    const [list] = await store.maintenance.dueFollowedLists(now, 1);
-    if (list === undefined) return undefined;
-    const configured = await tenantConfigurations.stored(list.tenantId);
+  /** Fetches a list. @returns undefined where it cannot be had. */
+  async #begin(list: FollowedList, now: Date): Promise<Pass | undefined> {
+    const { tenantConfigurations, walletProviderTrust } = this.ports;
     try {
+      const configured = await tenantConfigurations.stored(list.tenantId);
       if (configured === undefined) throw new Refusal('status_unavailable', 'the tenant is gone');
       const notBefore = new Date(now.getTime() - MAX_REST_MS);
       const spoken = await walletProviderTrust.followedList(configured, list, notBefore);
@@ -90,7 +100,7 @@ export class FollowWallets extends needs({
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       await this.#fail(list, error, now);
-      return 'failed';
+      return undefined;
     }
   }
 

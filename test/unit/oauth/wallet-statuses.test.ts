@@ -158,6 +158,36 @@ describe('The status of a wallet attestation', () => {
     });
   }
 
+  it('may stand in an entry that the copy of the list is too old for', async () => {
+    const push = async (index: number) => {
+      wallet.says = { client_status: { status: wallet.provider.status(index) } };
+      return endOf(wallet.push());
+    };
+    expect(await push(3)).to.equal('done');
+    wallet.provider.capacity = 200;
+    try {
+      const before = wallet.asked;
+      expect(await push(150), 'fetched a moment ago').to.equal(BROKEN);
+      expect(wallet.asked).to.equal(before);
+      await world.later(11, async () => {
+        expect(await push(150)).to.equal('done');
+        expect(wallet.asked).to.equal(before + 1);
+        expect(await push(199)).to.equal('done');
+        expect(await push(200), 'not again within seconds').to.equal(BROKEN);
+        expect(wallet.asked).to.equal(before + 1);
+      });
+      wallet.provider.statuses.set(150, 1);
+      await world.later(80, async () => expect(await push(150)).to.equal(BROKEN));
+      const { answer } = world.remote;
+      world.remote.answer = (url) =>
+        url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url);
+      await world.later(100, async () => expect(await push(250), 'cannot be had').to.equal(BROKEN));
+      world.remote.answer = answer;
+    } finally {
+      wallet.provider.capacity = 100;
+    }
+  });
+
   it('is not asked for before the attestation itself is good', async () => {
     const before = wallet.asked;
     const forged = { ...wallet.provider.signer, ...newKey() };
