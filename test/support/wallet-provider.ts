@@ -7,7 +7,6 @@ import { type Bend, type HolderKey, makeJwt, newKey, now } from './raw-wallet.ts
 import { type Certified, certify, pem } from './test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts';
 
-
 /** Removes members that are bent to undefined. */
 const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
