@@ -36,6 +36,8 @@ type Pass = {
   readonly spoken: SpokenList;
   /** The next entry to look at. */
   from: number;
+  /** How many entries the next question is about: fewer where many fell, since each is asked for again until none is left. */
+  width: number;
   fallen: number;
 };
 
@@ -77,13 +79,17 @@ export class FollowWallets extends needs({
   async #goOn(pass: Pass, now: Date): Promise<FollowedStep> {
     const { maintenance } = this.ports.store;
     const { bytes, bits } = pass.spoken;
-    const revoked = revokedFrom(bytes, bits, pass.from, ENTRIES);
+    const { width } = pass;
+    const revoked = revokedFrom(bytes, bits, pass.from, width);
     const found = revoked.length === 0 ? [] : await maintenance.followers(pass.list, revoked, BATCHES);
     if (found.length > 0) await this.#revoke(pass, found);
     pass.fallen += found.length;
-    // Those that fell are gone, so the same entries bring the next ones.
-    if (found.length < BATCHES) pass.from = (revoked.at(-1) ?? bytes.length * 8) + 1;
-    if (revoked.length === ENTRIES || found.length === BATCHES) this.#passes = [pass, ...this.#passes];
+    if (found.length === BATCHES) pass.width = Math.max(Math.ceil(width / 4), BATCHES);
+    else {
+      pass.from = (revoked.at(-1) ?? 0) + 1;
+      pass.width = Math.min(width * 2, ENTRIES);
+    }
+    if (revoked.length === width || found.length === BATCHES) this.#passes = [pass, ...this.#passes];
     else await this.#end(pass, now);
     return { fallen: found.length, mayBeMore: true };
   }
@@ -96,7 +102,7 @@ export class FollowWallets extends needs({
       if (configured === undefined) throw new Refusal('status_unavailable', 'the tenant is gone');
       const notBefore = new Date(now.getTime() - MAX_REST_MS);
       const spoken = await walletProviderTrust.followedList(configured, list, notBefore);
-      return { list, configured, spoken, from: 0, fallen: 0 };
+      return { list, configured, spoken, from: 0, width: ENTRIES, fallen: 0 };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       await this.#fail(list, error, now);
