@@ -33,6 +33,8 @@ export type FollowedList = {
   readonly failure: { readonly since: Date; readonly count: number; readonly reason: string } | null;
 };
 
+/** The last instant that a `Date` holds. */
+const LAST_INSTANT_SECONDS = 8_640_000_000_000;
 /** Token Status List section 7.1. A suspended wallet may come back, and what is revoked stays so. */
 const INVALID = 1;
 
@@ -42,7 +44,7 @@ const INVALID = 1;
  */
 export function endOfStatuses(statuses: readonly WalletStatus[]): Date | undefined {
   const ends = statuses.flatMap(({ keptUntil }) => (keptUntil === undefined ? [] : [keptUntil]));
-  return ends.length === 0 ? undefined : new Date(Math.min(...ends) * 1000);
+  return ends.length === 0 ? undefined : new Date(Math.min(...ends, LAST_INSTANT_SECONDS) * 1000);
 }
 
 /** Each entry once, also where several attestations of a request name it. */
