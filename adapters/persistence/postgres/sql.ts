@@ -34,7 +34,11 @@ export type PostgresSql = {
   readonly patienceMs: number;
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
   /** The same, maybe in one message and one transaction with other calls of the same `group`, which wait at the same time. */
-  queryTogether(group: string, statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
+  queryTogether(
+    group: string,
+    statement: Statement,
+    parameters: readonly Parameter[],
+  ): Promise<readonly Row[]>;
 };
 
 const nothing = () => {};
