@@ -1,5 +1,5 @@
 import type { MikroORM } from '@mikro-orm/core';
-import { isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
+import { isInTheWay, isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import { CallGroups, type Outcome } from './call-groups.ts';
 import { type Column, PreparedCalls } from './prepared-call.ts';
@@ -121,9 +121,8 @@ async function runTogether(client: Client, calls: readonly Call[]): Promise<read
   } catch (error) {
     if (!isRefusal(error) || together.answered === calls.length) throw error;
     // One that expected something else may have met a neighbour that is undone now; so it is tried again, too.
-    return calls.map((_, index) =>
-      index === together.answered && !isUnexpected(error) ? { error } : { undone: true },
-    );
+    const isFinal = !isUnexpected(error) && !isInTheWay(error);
+    return calls.map((_, index) => (isFinal && index === together.answered ? { error } : { undone: true }));
   }
 }
 
