@@ -30,6 +30,11 @@ export type Call = { readonly statement: Statement; readonly values: readonly Pa
  * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
  */
 export type PostgresSql = {
+  /**
+   * Runs the calls in one transaction.
+   * @returns what became of each: all of them happened, or none did but those that an unprepared connection ran by themselves.
+   */
+  together(calls: readonly Call[]): Promise<readonly Outcome[]>;
   /** How long a caller may wait for others before it asks, as it may wait for a connection. */
   readonly patienceMs: number;
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
@@ -47,8 +52,10 @@ export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
   const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
   const query = (statement: Statement, values: readonly Parameter[]) =>
     onConnection(pool, (client) => run(client, { statement, values }));
-  const groups = new CallGroups(query, (calls) => onConnection(pool, (client) => runTogether(client, calls)));
+  const together = (calls: readonly Call[]) => onConnection(pool, (client) => runTogether(client, calls));
+  const groups = new CallGroups(query, together);
   return {
+    together,
     patienceMs: pool.options.connectionTimeoutMillis,
     query,
     queryTogether: (group, statement, values) => groups.run(group, { statement, values }),
