@@ -110,16 +110,20 @@ export class PostgresChains {
   /** Whoever waits when a turn comes goes with it; the turns of those find nothing left to do. */
   async #writeNext(tenantId: TenantId): Promise<void> {
     const line = this.#waiting.get(tenantId) ?? [];
-    const next = line.splice(0, MOST_TOGETHER).filter(({ asked, reject }) => {
-      // Each of those before may have waited for a database that is silent; together they are not waited for any longer.
-      const isInTime = performance.now() - asked <= this.#sql.patienceMs;
-      if (!isInTime) reject(new StoreUnavailable('too many wait to change the tenant'));
-      return isInTime;
-    });
+    const next = line.splice(0, MOST_TOGETHER).filter((waiting) => this.#isInTime(waiting));
     if (line.length === 0) this.#waiting.delete(tenantId);
     const left = next.length > 1 ? await this.#writeTogether(tenantId, next) : next;
-    for (const waiting of left)
+    for (const waiting of left) {
+      if (!this.#isInTime(waiting)) continue;
       await this.#writeAlone(tenantId, waiting).then(waiting.resolve, waiting.reject);
+    }
+  }
+
+  /** Each of those before may have waited for a database that is silent; together they are not waited for any longer. */
+  #isInTime({ asked, reject }: Waiting): boolean {
+    if (performance.now() - asked <= this.#sql.patienceMs) return true;
+    reject(new StoreUnavailable('too many wait to change the tenant'));
+    return false;
   }
 
   /** @returns those that did not happen, and may by themselves. */
