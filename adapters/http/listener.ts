@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Request, Response } from 'express';
 import { Failure } from '../../domain/shared/failure.ts';
 import { renderFailure } from './failures.ts';
 import type { Router } from './router.ts';
+
+// An `import` would read all that the module exports, and some of it brings HTTP/2 and `fetch` along.
+const http = process.getBuiltinModule('node:http');
 
 /** What a server is made with: the classes of its requests and answers, and what it listens with. */
 export type Listener = {
@@ -20,7 +23,7 @@ type WithLast = (request: IncomingMessage, response: ServerResponse, last: () =>
  * them: it would change each of them into another kind of object, and all that is done with those is slower.
  */
 export function listenerOf({ app, find }: Router): Listener {
-  class ServedRequest extends IncomingMessage {
+  class ServedRequest extends http.IncomingMessage {
     #ip: { readonly address: string | undefined } | undefined;
     /** That of express, which looks at the proxies in front each time. */
     get ip(): string | undefined {
@@ -28,7 +31,7 @@ export function listenerOf({ app, find }: Router): Listener {
       return this.#ip.address;
     }
   }
-  class ServedResponse extends ServerResponse<IncomingMessage> {
+  class ServedResponse extends http.ServerResponse<IncomingMessage> {
     readonly locals = Object.create(null);
   }
   const addressOf = getterOf(app.request, 'ip');
