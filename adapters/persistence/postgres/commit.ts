@@ -12,7 +12,7 @@ import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import type { AuditAddition, PostgresChains } from './audit-chain.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
-import type { PostgresSql } from './sql.ts';
+import type { Call, PostgresSql } from './sql.ts';
 
 const CALL = `commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`;
 const COMMIT: Statement = { name: 'commit_change_1', text: `select ${CALL} as session` };
@@ -53,34 +53,36 @@ export class PostgresCommit {
     this.#chains = chains;
   }
 
-  #callOf(
-    tenantId: TenantId,
-    change: Change,
-    parameters: readonly Parameter[],
-  ): readonly [Statement, readonly Parameter[]] {
+  #callOf(tenantId: TenantId, change: Change, parameters: readonly Parameter[]): Call {
     const { keeps, session } = change;
     const following = followingOf(this.#cipher, tenantId, change);
-    if (following !== undefined) return [COMMIT_AND_FOLLOW, [...parameters, ...followedBy(following)]];
+    if (following !== undefined)
+      return { statement: COMMIT_AND_FOLLOW, values: [...parameters, ...followedBy(following)] };
     if (keeps !== undefined) {
-      return [COMMIT_AND_KEEP, [...parameters, ...KEPT_ANSWERS.write(this.#cipher, tenantId, keeps)]];
+      const kept = KEPT_ANSWERS.write(this.#cipher, tenantId, keeps);
+      return { statement: COMMIT_AND_KEEP, values: [...parameters, ...kept] };
     }
     const endsAt = session?.endsAt?.getTime();
-    if (session === undefined || endsAt === undefined) return [COMMIT, parameters];
-    return [COMMIT_AND_END, [...parameters, session.id, endsAt]];
+    if (session === undefined || endsAt === undefined) return { statement: COMMIT, values: parameters };
+    return { statement: COMMIT_AND_END, values: [...parameters, session.id, endsAt] };
   }
 
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const parts = partsOf(this.#cipher, tenantId, change);
-    const call = async (entry: AuditAddition | undefined) =>
-      (
-        await this.#sql.query(
-          ...this.#callOf(tenantId, change, parametersOf(tenantId, change, now, parts, entry)),
-        )
-      )[0];
+    const callWith = (entry: AuditAddition | undefined) =>
+      this.#callOf(tenantId, change, parametersOf(tenantId, change, now, parts, entry));
     try {
-      if (change.audit === undefined) return readCommitted(await call(undefined), change);
+      if (change.audit === undefined) {
+        const { statement, values } = callWith(undefined);
+        // Others wait for the row of an answer that is kept: their neighbours would wait with them.
+        const [row] =
+          statement === COMMIT || statement === COMMIT_AND_FOLLOW
+            ? await this.#sql.queryTogether(tenantId, statement, values)
+            : await this.#sql.query(statement, values);
+        return readCommitted(row, change);
+      }
       const { by, change: told } = change.audit;
-      const row = await this.#chains.record(tenantId, by, told, call);
+      const row = await this.#chains.record(tenantId, { by, change: told, callWith });
       return row === undefined ? { done: false, part: 'tenant' } : readCommitted(row, change);
     } catch (error) {
       return readUnexpected(error);
