@@ -60,9 +60,20 @@ export class FollowWallets extends needs({
 }) {
   /** Lists that were fetched. A run may end in the middle of a long one; the next run goes on. */
   #passes: readonly Pass[] = [];
+  #isWorking = false;
 
-  /** Does a bounded part of what is due. */
+  /** Does a bounded part of what is due; nothing while it is at work already. */
   async execute(now: Date): Promise<FollowedStep> {
+    if (this.#isWorking) return { fallen: 0, mayBeMore: false };
+    this.#isWorking = true;
+    try {
+      return await this.#step(now);
+    } finally {
+      this.#isWorking = false;
+    }
+  }
+
+  async #step(now: Date): Promise<FollowedStep> {
     if (this.#passes.length === 0) {
       const due = await this.ports.store.maintenance.dueFollowedLists(now, LISTS);
       // A provider that does not answer holds up nobody else's lists.

@@ -121,7 +121,7 @@ async function pass(entries: Map<number, number>, fallen: number): Promise<void>
   await inBatches(budget, async () => {
     const { mayBeMore } = await job.execute(new Date());
     peak = Math.max(peak, megabytes());
-    return mayBeMore;
+    return mayBeMore || (await store.maintenance.dueFollowedLists(new Date(), 1)).length > 0;
   });
   const took = seconds(began);
   // The service runs its jobs as well, and may have done a part.

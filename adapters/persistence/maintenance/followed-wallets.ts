@@ -96,7 +96,7 @@ export function followedWallets(
     'add_fallen',
     `insert into fallen_batches (tenant_id, batch_id, session_id, credential_configuration_id, fell_at)
      select distinct v.tenant, v.batch, v.session, v.configuration, v.fell from ${rows} where v.configuration is not null
-     on conflict do nothing`,
+     order by v.tenant, v.batch on conflict do nothing`,
   );
   const LET_GO = named(
     'let_followers_go',

@@ -123,6 +123,25 @@ export function describeFollowedWallets(open: () => Store): void {
       await store.maintenance.forgetFallen({ tenantId, batchId: 'two' });
     });
 
+    it('fall once, whoever works through them at the same time and in whichever order', async () => {
+      for (let count = 0; count < 300; count++)
+        await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
+      const found = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
+      expect(found).to.have.length(300);
+      const known = found.map((follower) => ({
+        ...follower,
+        batch: aBatch(session, { id: follower.batchId }),
+      }));
+      const orders = [known, [...known].reverse(), known.slice(100), known.slice(0, 200).reverse()];
+      await Promise.all(orders.map((order) => store.maintenance.fall(list(), order, NOW)));
+      expect(await followers([0, 1, 2, 3, 4, 5, 6], 1_000)).to.deep.equal([]);
+      const waiting = (await store.maintenance.fallenBatches(1_000)).filter(
+        (each) => each.tenantId === tenantId,
+      );
+      expect(waiting).to.have.length(300);
+      await Promise.all(waiting.map((each) => store.maintenance.forgetFallen(each)));
+    });
+
     it('let go when they have ended, a few at a time', async () => {
       for (const [id, end] of [
         ['a', 10],
