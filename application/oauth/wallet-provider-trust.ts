@@ -23,7 +23,10 @@ import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 
 /** Who signed an attestation, for the question whether it was revoked. */
-export type AttestationIssuer = Omit<StatusQuestion, 'configured' | 'reference'>;
+export type AttestationIssuer = Omit<StatusQuestion, 'configured' | 'reference'> & {
+  /** As trust lists tell providers apart. */
+  readonly provider: string | undefined;
+};
 
 export type WalletProviderVerdict =
   | {
@@ -94,6 +97,7 @@ export class WalletProviderTrust extends needs({
         anchors,
         purpose: 'wallet attestation',
         revocation: revocationOf(match),
+        provider: match.listings[0]?.entity.id,
       },
     };
   }
@@ -115,7 +119,7 @@ export class WalletProviderTrust extends needs({
         asked = ` (${place}, entry ${reference.idx} of ${withoutQuery(reference.uri)})`;
         await this.ports.statusChecker.check({ ...issuer, configured, reference });
       }
-      return { statuses: statuses.map((status) => followable(status, issuer.issuer.anchor)) };
+      return { statuses: statuses.map((status) => followable(status, issuer)) };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
@@ -124,17 +128,18 @@ export class WalletProviderTrust extends needs({
 
   /**
    * A list that issued credentials follow, as it is now.
-   * @param anchor hash of the certificate that vouched for the attestation; lists have to vouch for it still.
+   * @param followed lists have to vouch for its provider still.
    * @param notBefore an older copy does not do.
    * @throws Refusal `status_…`.
    */
   async followedList(
     configured: TenantConfiguration,
-    { uri, anchor }: Pick<WalletStatus, 'uri' | 'anchor'>,
+    followed: Pick<WalletStatus, 'uri' | 'anchor' | 'provider'>,
     notBefore: Date,
   ): Promise<SpokenList> {
-    const question = await this.#questionOf(configured, anchor);
-    return this.ports.statusChecker.list({ ...question, uri }, notBefore);
+    return this.#ofProvider(configured, followed, (question) =>
+      this.ports.statusChecker.list({ ...question, uri: followed.uri }, notBefore),
+    );
   }
 
   /**
@@ -144,10 +149,12 @@ export class WalletProviderTrust extends needs({
   async recheck(configured: TenantConfiguration, statuses: readonly WalletStatus[]): Promise<StatusAnswer> {
     let asked = '';
     try {
-      for (const { uri, idx, anchor } of statuses) {
+      for (const status of statuses) {
+        const { uri, idx } = status;
         asked = ` (entry ${idx} of ${withoutQuery(uri)})`;
-        const question = await this.#questionOf(configured, anchor);
-        await this.ports.statusChecker.check({ ...question, reference: { uri, idx } });
+        await this.#ofProvider(configured, status, (question) =>
+          this.ports.statusChecker.check({ ...question, reference: { uri, idx } }),
+        );
       }
       return { statuses };
     } catch (error) {
@@ -157,15 +164,36 @@ export class WalletProviderTrust extends needs({
     }
   }
 
-  /** @throws Refusal `status_invalid` where no list vouches for the anchor any more. */
-  async #questionOf(configured: TenantConfiguration, anchor: string) {
+  /**
+   * Asks by the certificate that vouched for an attestation or, once no list has that any more, by those that vouch for the
+   * same provider now.
+   * @throws Refusal what the last of them threw; `status_invalid` where nobody vouches for the provider any more.
+   */
+  async #ofProvider<T>(
+    configured: TenantConfiguration,
+    { anchor: first, provider }: Pick<WalletStatus, 'anchor' | 'provider'>,
+    ask: (question: Omit<StatusQuestion, 'reference'>) => Promise<T>,
+  ): Promise<T> {
     const { anchors, listed } = await this.#providers(configured);
-    const match = listed.get(anchor);
-    if (match === undefined) throw new Refusal('status_invalid', 'no trust list vouches for its provider');
-    return {
-      ...{ configured, anchors, issuer: { anchor }, revocation: revocationOf(match) },
-      ...({ purpose: 'wallet attestation', isSignerForgotten: true, chain: [] } as const),
-    };
+    const successors = [...listed].filter(([, { listings }]) =>
+      listings.some(({ entity }) => entity.id === provider),
+    );
+    const candidates = listed.has(first) ? [first] : successors.map(([hash]) => hash);
+    let refusal = new Refusal('status_invalid', 'no trust list vouches for its provider');
+    for (const anchor of candidates) {
+      const match = listed.get(anchor);
+      if (match === undefined) continue;
+      try {
+        return await ask({
+          ...{ configured, anchors, issuer: { anchor }, revocation: revocationOf(match) },
+          ...({ purpose: 'wallet attestation', isSignerForgotten: true, chain: [] } as const),
+        });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        refusal = error;
+      }
+    }
+    throw refusal;
   }
 
   async #providers(configured: TenantConfiguration): Promise<Providers> {
@@ -182,8 +210,11 @@ export class WalletProviderTrust extends needs({
   }
 }
 
-function followable({ reference, keptUntil }: AttestedStatus, anchor: string): WalletStatus {
-  return { ...reference, anchor, ...defined({ keptUntil }) };
+function followable(
+  { reference, keptUntil }: AttestedStatus,
+  { issuer, provider }: AttestationIssuer,
+): WalletStatus {
+  return { ...reference, anchor: issuer.anchor, ...defined({ provider, keptUntil }) };
 }
 
 const TOLD: Partial<Record<RefusalReason, string>> = {

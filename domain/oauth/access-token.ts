@@ -1,3 +1,4 @@
+import { defined } from '../shared/defined.ts';
 import type { PublicId } from '../shared/ids.ts';
 import { isJsonObject, isTexts, type Json, type JsonObject } from '../shared/json.ts';
 import type { WalletStatus } from '../status-lists/wallet-status.ts';
@@ -65,16 +66,22 @@ export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
   };
 }
 
-function toWire({ uri, idx, anchor, keptUntil }: WalletStatus): JsonObject {
-  return { uri, idx, anchor, ...(keptUntil === undefined ? {} : { exp: keptUntil }) };
+function toWire({ uri, idx, anchor, provider, keptUntil }: WalletStatus): JsonObject {
+  return { uri, idx, anchor, ...defined({ provider, exp: keptUntil }) };
 }
 
 /** @param value of a token that this service signed. */
 function readStatuses(value: Json | undefined): readonly WalletStatus[] {
   const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
-  return entries.flatMap(({ uri, idx, anchor, exp }) =>
+  return entries.flatMap(({ uri, idx, anchor, provider, exp }) =>
     typeof uri === 'string' && typeof idx === 'number' && typeof anchor === 'string'
-      ? [{ uri, idx, anchor, ...(typeof exp === 'number' && { keptUntil: exp }) }]
+      ? [
+          {
+            ...{ uri, idx, anchor },
+            ...(typeof provider === 'string' && { provider }),
+            ...(typeof exp === 'number' && { keptUntil: exp }),
+          },
+        ]
       : [],
   );
 }

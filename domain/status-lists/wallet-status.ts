@@ -7,6 +7,8 @@ export type WalletStatus = {
   readonly idx: number;
   /** Hash of the certificate of a trust list that vouched for the one who signed the attestation. */
   readonly anchor: string;
+  /** The provider on that list, whose certificates change as years go by. */
+  readonly provider?: string;
   /** Seconds since 1970: until then the provider keeps the entry; absent where nothing says so. */
   readonly keptUntil?: number;
 };
@@ -27,6 +29,7 @@ export type FollowedList = {
   readonly id: string;
   readonly uri: string;
   readonly anchor: string;
+  readonly provider?: string;
   /** When its entries were compared last; null before the first time. */
   readonly checkedAt: Date | null;
   /** Since when it could not be had, and why; null while it can. */

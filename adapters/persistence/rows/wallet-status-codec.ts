@@ -1,12 +1,13 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Change } from '../../../domain/changes/change.ts';
+import { defined } from '../../../domain/shared/defined.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { FollowedList, WalletStatus } from '../../../domain/status-lists/wallet-status.ts';
 import type { Field, Row } from '../statement.ts';
 import { DEFERRED } from './authorization-codec.ts';
 import { json, sealed, table, text } from './columns.ts';
 
-type StoredPlace = { readonly id: string; readonly place: Pick<WalletStatus, 'uri' | 'anchor'> };
+type StoredPlace = { readonly id: string; readonly place: Pick<WalletStatus, 'uri' | 'anchor' | 'provider'> };
 
 export const FOLLOWED_LISTS = table<StoredPlace, keyof StoredPlace>(
   'followed_lists',
@@ -49,7 +50,9 @@ export function followingOf(
 ): Following | undefined {
   if (follows === undefined && holds === undefined) return undefined;
   const { statuses = [] } = follows ?? {};
-  const places = new Map(statuses.map(({ listId, uri, anchor }) => [listId, { uri, anchor }]));
+  const places = new Map(
+    statuses.map(({ listId, uri, anchor, provider }) => [listId, { uri, anchor, ...defined({ provider }) }]),
+  );
   return {
     transaction: [holds?.transactionId ?? null, heldBy(cipher, tenantId, holds)],
     batch: [follows?.sessionId ?? null, follows?.batchId ?? null, follows?.endsAt?.getTime() ?? null],

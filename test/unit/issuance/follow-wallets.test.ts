@@ -138,6 +138,30 @@ describe('Credentials that follow their wallet', () => {
     expect((await world.store.maintenance.followedLists(ACME, 10))[0]?.failure).to.equal(null);
   });
 
+  it('are followed when the provider changed its certificates on the trust list, and by no other provider', async () => {
+    const one = await issue();
+    revoke(3);
+    const [next, revoker] = [
+      await certify({ name: 'Wallet CA, second', ca: true }),
+      await certify({ name: 'Revocation CA, second', ca: true }),
+    ];
+    const services = [
+      { type: 'WalletSolution/Issuance', certificates: [next.certificate] },
+      { type: 'WalletSolution/Revocation', certificates: [revoker.certificate] },
+    ];
+    const { name } = wallet.provider.entity();
+    wallet.provider.statusSigner = [await certify({ name: 'Revocation, second', by: revoker })];
+    wallet.provider.published = wallet.provider.list({ entities: [{ name: 'Another one', services }] });
+    world.trustLists.clear(ACME);
+    expect(await run(LATER)).to.equal(0);
+    expect(await statusOf(one)).to.deep.equal([0]);
+    wallet.provider.published = wallet.provider.list({ entities: [{ name, services }], sequenceNumber: 2 });
+    world.trustLists.clear(ACME);
+    world.remoteStatusLists.clear(ACME);
+    expect(await run(LATER + 120)).to.equal(1);
+    expect(await statusOf(one)).to.deep.equal([1]);
+  });
+
   it('are not swept away by a list that stands under another address', async () => {
     const one = await issue();
     revoke(3);
