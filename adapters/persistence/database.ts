@@ -184,6 +184,8 @@ export async function connect(settings: DatabaseSettings, purpose: 'serve' | 'mi
     // What a caller was told has to outlive a power cut (SQLite, PRAGMA synchronous: with the WAL only `full` does).
     native.pragma('synchronous = full');
     native.pragma('busy_timeout = 5000');
+    // What undoes a single change among several that share a transaction would else be written to a file of its own.
+    native.pragma('temp_store = memory');
     surviveOnSqlite(native);
     return orm as unknown as MikroORM;
   }
