@@ -2,6 +2,7 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { readProofs } from '../../domain/issuance/credential-request.ts';
 import { OpenedKeyAttestations } from '../../domain/issuance/key-attestation.ts';
 import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
+import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -80,7 +81,10 @@ export class HolderKeys extends needs({
       opened: new OpenedKeyAttestations(),
     };
     if (proofs.type === 'attestation') return this.#byAttestation(question, proofs.texts[0] ?? '');
+    const issuance = await configured.issuance();
     const gathered = this.#gather(question, proofs.texts);
+    if (![...gathered.keys.values()].every((key) => isAllowed(key, issuance)))
+      throw new Failure('invalid_proof', 'this issuer does not take the alg of the proof');
     if (gathered.attested.size > 0) return this.#withAttestations(question, gathered);
     return {
       holderKeys: [...gathered.keys.values()],

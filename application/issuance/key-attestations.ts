@@ -3,6 +3,7 @@ import {
   type OpenedKeyAttestation,
   type RequiredLevels,
 } from '../../domain/issuance/key-attestation.ts';
+import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
@@ -38,6 +39,12 @@ export class KeyAttestations extends needs({
       throw new Failure('invalid_proof', 'the key attestation has no x5c of certificates');
     const provider = await walletProviderTrust.check(configured, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
+    const issuance = await configured.issuance();
+    if (![provider.key, ...[...keys.values()].map(({ key }) => key)].every((key) => isAllowed(key, issuance)))
+      throw new Failure(
+        'invalid_proof',
+        'this issuer does not take the alg of the key attestation or of its keys',
+      );
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)
     const isSigned =
       algorithm === algorithmOf(provider.key) &&

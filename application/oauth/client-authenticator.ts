@@ -1,6 +1,7 @@
 import { fitsKey } from '../../domain/formats/jose/compact.ts';
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
+import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { registrationOf } from '../../domain/issuance/wallet-provider.ts';
 import { acceptAssertion, type OpenedAssertion, openAssertion } from '../../domain/oauth/client-assertion.ts';
 import {
@@ -122,6 +123,10 @@ export class ClientAuthenticator extends needs({
     if (!this.#verifies(pop, instanceKey)) {
       throw invalidAttestation('the signature of the proof of possession is wrong');
     }
+    const issuance = await configured.issuance();
+    if (!isAllowed(provider.key, issuance) || !isAllowed(instanceKey, issuance)) {
+      throw invalidAttestation('this issuer does not take the alg of the attestation or of its proof');
+    }
     const accepted = acceptAttestation(opened, instanceKey, {
       audience,
       now,
@@ -171,11 +176,15 @@ export class ClientAuthenticator extends needs({
 
   async #registered(call: Call, opened: OpenedAssertion): Promise<AuthenticatedClient> {
     const { configured, audience, now } = call;
-    const client = findClient((await configured.issuance()).walletClients, opened.clientId);
+    const issuance = await configured.issuance();
+    const client = findClient(issuance.walletClients, opened.clientId);
     const keys =
       client === undefined ? [] : await this.ports.clientKeys.candidates(configured.tenantId, client, opened);
     // RFC 7523 section 3; unknown clients and unknown keys look alike
-    if (client === undefined || !keys.some((key) => this.#verifies(opened.jws, key))) {
+    if (
+      client === undefined ||
+      !keys.some((key) => isAllowed(key, issuance) && this.#verifies(opened.jws, key))
+    ) {
       throw invalidClient('no key of a registered client verifies client_assertion');
     }
     const { hash, expiresAt } = acceptAssertion(opened, audience, now);

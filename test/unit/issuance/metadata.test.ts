@@ -6,6 +6,7 @@ import {
 import { type IssuerMetadataParts, issuerMetadata, typeOf } from '../../../domain/issuance/metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { newKey } from '../../support/raw-wallet.ts';
 import { aConfiguration, anIssuance, anMdoc, DISPLAY, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
@@ -170,6 +171,25 @@ describe('Credential issuer metadata', () => {
       'jwt',
       'attestation',
     ]);
+  });
+
+  it('name the algorithms that the tenant agreed to', () => {
+    const algorithms = ['ES256', 'EdDSA'];
+    const { credential_configurations_supported: all } = metadataOf({ algorithms });
+    expect(all.card.proof_types_supported.jwt.proof_signing_alg_values_supported).to.deep.equal([
+      ...algorithms,
+      'Ed25519',
+    ]);
+    const parts = { issuer: ISSUER, configurations: [], aggregation: true };
+    const client = { client_id: 'wallet', jwks: { keys: [newKey().jwk] } };
+    const issuance = anIssuance({
+      algorithms: ['ES384'],
+      walletAttestationRequired: true,
+      walletClients: [client],
+    } as never);
+    const server = authorizationServerMetadata({ ...parts, issuance });
+    for (const name of ['token_endpoint_auth', 'client_attestation', 'client_attestation_pop', 'dpop'])
+      expect(server[`${name}_signing_alg_values_supported`], name).to.deep.equal(['ES384']);
   });
 
   it('say for how long the status of attestations shall be kept (TS3 section 2.4)', () => {

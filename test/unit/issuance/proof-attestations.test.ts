@@ -192,6 +192,21 @@ describe('Key attestations', () => {
     for (const proofs of inBothTypes(attest({ payload }))) expect(await proven(proofs)).to.have.length(3);
   });
 
+  it('and proofs, and the keys that are attested, are of algorithms that the tenant agreed to', async () => {
+    client.configure({ batchSize: 5, algorithms: ['ES256', 'ES384'] });
+    for (const proofs of inBothTypes(attest())) expect(await proven(proofs)).to.have.length(3);
+    const other = newKey('P-384');
+    for (const proofs of inBothTypes(attest({}, [first, other])))
+      expect(await proven(proofs)).to.have.length(2);
+    client.configure({ batchSize: 5, algorithms: ['ES256'] });
+    for (const proofs of inBothTypes(attest())) expect(await proven(proofs)).to.have.length(3);
+    for (const proofs of inBothTypes(attest({}, [first, other]))) await expectRefusal(proofs);
+    client.configure({ batchSize: 5, algorithms: ['ES384'] });
+    for (const proofs of inBothTypes(attest())) await expectRefusal(proofs);
+    await expectRefusal({ jwt: [proof({})] }, 'invalid_proof', {});
+    await expectRefusal({ attestation: [attest({}, [other])] });
+  });
+
   it('cover the key of the proof', async () => {
     await expectRefusal({ jwt: [proof({ key_attestation: attest({}, [second, third]) })] });
     // Also where it is attested, but neither the first nor named
