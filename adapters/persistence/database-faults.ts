@@ -32,6 +32,15 @@ export function isUnexpected(error: unknown): boolean {
   return (error as { code?: unknown }).code === UNEXPECTED;
 }
 
+/** SQLSTATE of a statement that failed; not those with which a server ends a connection, or stands there broken itself. */
+const REFUSAL = /^(?!08|57P|58|F0|XX)[0-9A-Z]{5}$/;
+
+/** Whether the server refused a statement, of which nothing has happened then, and goes on with the connection. */
+export function isRefusal(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' && REFUSAL.test(code);
+}
+
 /**
  * Runs `work` on the database.
  * @throws StoreUnavailable in place of what the driver throws when the database cannot be reached or written.

@@ -74,7 +74,9 @@ export async function onPostgres(orm: MikroORM, cipher: Cipher, macs: Macs): Pro
     query:
       (tenantId) =>
       (statement, ...parameters) =>
-        sql.query(statement, [tenantId, ...parameters]),
+        statement.isBrief
+          ? sql.queryTogether(`reads of ${tenantId}`, statement, [tenantId, ...parameters])
+          : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
     maintenance: postgresMaintenance(sql, cipher),
     exclusively: (work) => work(),

@@ -1,7 +1,13 @@
 /** One prepared statement. Parameters are `$1`, `$2`, …; the tenant is always `$1`. */
-export type Statement = { readonly name: string; readonly text: string };
+export type Statement = {
+  readonly name: string;
+  readonly text: string;
+  /** It only reads, a few rows by their keys: others may go with it, and wait for it. */
+  readonly isBrief?: true;
+};
 
 export const named = (name: string, text: string): Statement => ({ name, text });
+export const brief = (name: string, text: string): Statement => ({ name, text, isBrief: true });
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Parameter = string | number | boolean | null | readonly string[] | readonly number[];

@@ -1,6 +1,6 @@
 import type { SessionQuery } from '../../application/ports/store.ts';
 import { HIDDEN } from './rows/session-codec.ts';
-import { named, type Statement } from './statement.ts';
+import { brief, named, type Statement } from './statement.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
 const TENANT_STATE =
@@ -8,7 +8,7 @@ const TENANT_STATE =
 
 /** The one row of a table that has this value in the column, with the tenant's state, which is there in any case. */
 const withTenant = (name: string, table: string, column: string) =>
-  named(
+  brief(
     name,
     `select ${TENANT_STATE}, f.* from tenants t left join ${table} f on f.tenant_id = t.id and f.${column} = $2 where t.id = $1`,
   );
@@ -22,15 +22,15 @@ export const NOTE_RELEASE = named(
      content_hash = excluded.content_hash, seen_at = excluded.seen_at
    where seen_releases.sequence_number < excluded.sequence_number`,
 );
-export const FIND_RELEASE = named(
+export const FIND_RELEASE = brief(
   'find_release',
   'select sequence_number, content_hash, seen_at from seen_releases where tenant_id = $1 and id = $2',
 );
-export const STATE = named('tenant_state', `select ${TENANT_STATE} from tenants t where t.id = $1`);
+export const STATE = brief('tenant_state', `select ${TENANT_STATE} from tenants t where t.id = $1`);
 
 /** `used`: how the kinds and hashes at `$3` and `$4` are listed as rows of `v`. */
 export const issuingStatement = (used: string) =>
-  named(
+  brief(
     'issuing',
     `select ${TENANT_STATE}, s.*,
        (select v.kind from ${used} join used_values u on u.tenant_id = $1 and u.kind = v.kind and u.hash = v.hash
@@ -41,7 +41,7 @@ export const issuingStatement = (used: string) =>
 
 export const READ_SESSION = withTenant('read_session', 'sessions', 'id');
 /** With the authorization of the wallet that came last: of codes that were spent the newest, else of those that were not. */
-export const SEEN_SESSION = named(
+export const SEEN_SESSION = brief(
   'seen_session',
   `select ${TENANT_STATE}, f.*, g.id as grant_id, g.document as grant_document, g.consumed_at as grant_consumed_at
    from tenants t left join sessions f on f.tenant_id = t.id and f.id = $2
@@ -51,7 +51,7 @@ export const SEEN_SESSION = named(
    where t.id = $1`,
 );
 export const FIND_BY_PUBLIC_ID = withTenant('find_by_public_id', 'sessions', 'public_id');
-export const SESSION_STANDING = named(
+export const SESSION_STANDING = brief(
   'session_standing',
   `select ${TENANT_STATE}, f.id, f.status, f.version, f.updated_at, f.expires_at, f.claimed_at
    from tenants t left join sessions f on f.tenant_id = t.id and f.public_id = $2 where t.id = $1`,
@@ -67,12 +67,12 @@ export const FIND_BY_SUBJECT = named(
    where u.tenant_id = $1 and u.subject_hash = $2 order by s.created_at desc, s.id limit 20`,
 );
 
-export const FIND_DEFERRED = named(
+export const FIND_DEFERRED = brief(
   'find_deferred',
   'select * from deferred_transactions where tenant_id = $1 and id = $2',
 );
 
-export const FIND_KEPT_ANSWER = named(
+export const FIND_KEPT_ANSWER = brief(
   'find_kept_answer',
   `select ${TENANT_STATE}, f.* from tenants t
    left join kept_answers f on f.tenant_id = t.id and f.id = $2 and f.expires_at > $3 where t.id = $1`,
@@ -99,7 +99,7 @@ export const READ_ISSUED = named(
    where t.id = $1 order by b.issued_at, b.id`,
 );
 
-export const FIND_STATUS_LIST = named(
+export const FIND_STATUS_LIST = brief(
   'find_status_list',
   `select * from status_lists where tenant_id = $1 and id = $2 and exists (select 1 from tenants where id = $1)`,
 );
@@ -121,7 +121,7 @@ export const FIND_TRUST_LIST = named(
   'select jwt, next_update from trust_lists where tenant_id = $1 and id = $2',
 );
 
-export const SESSION_EVENTS = named(
+export const SESSION_EVENTS = brief(
   'session_events',
   `select version, status, at from session_events
    where tenant_id = $1 and session_id = $2 and version > $3 order by version limit $4`,

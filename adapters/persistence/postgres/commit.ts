@@ -61,12 +61,19 @@ export class PostgresCommit {
 
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const parts = partsOf(this.#cipher, tenantId, change);
-    const call = async (entry: AuditAddition | undefined) =>
-      (
-        await this.#sql.query(
-          ...this.#callOf(tenantId, change, parametersOf(tenantId, change, now, parts, entry)),
-        )
-      )[0];
+    const call = async (entry: AuditAddition | undefined) => {
+      const [statement, parameters] = this.#callOf(
+        tenantId,
+        change,
+        parametersOf(tenantId, change, now, parts, entry),
+      );
+      // Others wait for the row of an answer that is kept, and for the end of the chain: their neighbours would wait with them.
+      const [row] =
+        statement === COMMIT && entry === undefined
+          ? await this.#sql.queryTogether(tenantId, statement, parameters)
+          : await this.#sql.query(statement, parameters);
+      return row;
+    };
     try {
       if (change.audit === undefined) return readCommitted(await call(undefined), change);
       const { by, change: told } = change.audit;

@@ -1,7 +1,8 @@
 import type { MikroORM } from '@mikro-orm/core';
-import { isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
+import { isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
-import { type Column, PreparedCall } from './prepared-call.ts';
+import { CallGroups, type Outcome } from './call-groups.ts';
+import { type Column, PreparedCalls } from './prepared-call.ts';
 
 /** What we use of the driver that MikroORM brings along. */
 type Pool = {
@@ -10,7 +11,7 @@ type Pool = {
 };
 type Client = {
   query(query: { name: string; text: string; values: unknown[] }): Promise<Answer>;
-  query(call: PreparedCall): unknown;
+  query(calls: PreparedCalls): unknown;
   getTypeParser(type: number, format: 'text'): (text: string) => unknown;
   on(event: 'error', listener: () => void): unknown;
   removeListener(event: 'error', listener: () => void): unknown;
@@ -22,6 +23,9 @@ type Answer = {
   readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
 };
 
+/** A statement with its parameters. */
+export type Call = { readonly statement: Statement; readonly values: readonly Parameter[] };
+
 /**
  * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
  */
@@ -29,52 +33,62 @@ export type PostgresSql = {
   /** How long a caller may wait for others before it asks, as it may wait for a connection. */
   readonly patienceMs: number;
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
+  /** The same, maybe in one message and one transaction with other calls of the same `group`, which wait at the same time. */
+  queryTogether(group: string, statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
 };
 
 const nothing = () => {};
 
 export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
   const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
+  const query = (statement: Statement, values: readonly Parameter[]) =>
+    onConnection(pool, (client) => run(client, { statement, values }));
+  const groups = new CallGroups(query, (calls) => onConnection(pool, (client) => runTogether(client, calls)));
   return {
     patienceMs: pool.options.connectionTimeoutMillis,
-    async query(statement, values) {
-      const client = await reaching(() => pool.connect());
-      // The statement that is under way fails with it.
-      client.on('error', nothing);
-      let fault: unknown;
-      try {
-        return await run(client, statement, values);
-      } catch (error) {
-        // A change that was refused says nothing against the connection; `query` of the pool would end it.
-        if (!isUnexpected(error)) fault = error;
-        throw unavailableFor(error);
-      } finally {
-        client.removeListener('error', nothing);
-        client.release(fault);
-      }
-    },
+    query,
+    queryTogether: (group, statement, values) => groups.run(group, { statement, values }),
   };
+}
+
+async function onConnection<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await reaching(() => pool.connect());
+  // The statement that is under way fails with it.
+  client.on('error', nothing);
+  let fault: unknown;
+  try {
+    return await work(client);
+  } catch (error) {
+    // A change that was refused says nothing against the connection; `query` of the pool would end it.
+    if (!isUnexpected(error)) fault = error;
+    throw unavailableFor(error);
+  } finally {
+    client.removeListener('error', nothing);
+    client.release(fault);
+  }
 }
 
 /** By connection: the statements that it has prepared, and what they answer. */
 const prepared = new WeakMap<Client, Map<string, readonly Column[]>>();
 
-/** The first time on a connection the driver prepares the statement and tells its columns. */
-async function run(
-  client: Client,
-  { name, text }: Statement,
-  values: readonly Parameter[],
-): Promise<readonly Row[]> {
+function preparedOn(client: Client): Map<string, readonly Column[]> {
   let known = prepared.get(client);
   if (known === undefined) {
     known = new Map();
     prepared.set(client, known);
   }
+  return known;
+}
+
+/** The first time on a connection the driver prepares the statement and tells its columns. */
+async function run(client: Client, { statement, values }: Call): Promise<readonly Row[]> {
+  const { name, text } = statement;
+  const known = preparedOn(client);
   const columns = known.get(name);
   if (columns !== undefined) {
-    const call = new PreparedCall(name, values, columns);
-    client.query(call);
-    return call.rows;
+    const calls = new PreparedCalls([{ statement: name, values, columns }]);
+    client.query(calls);
+    return (await calls.answers)[0] ?? [];
   }
   const { rows, fields } = await client.query({ name, text, values: values as Parameter[] });
   known.set(
@@ -82,4 +96,42 @@ async function run(
     fields.map((field) => ({ name: field.name, read: client.getTypeParser(field.dataTypeID, 'text') })),
   );
   return rows;
+}
+
+/**
+ * In one transaction, when the connection knows the statements; else each by itself, which prepares them.
+ * @returns what became of each; `undone` when one of the others failed, so that nothing of it happened.
+ * @throws what ends all of them, with an outcome that is not known.
+ */
+async function runTogether(client: Client, calls: readonly Call[]): Promise<readonly Outcome[]> {
+  const known = preparedOn(client);
+  const ready = calls.flatMap(({ statement: { name }, values }) => {
+    const columns = known.get(name);
+    return columns === undefined ? [] : [{ statement: name, values, columns }];
+  });
+  if (ready.length < calls.length) return oneByOne(client, calls);
+  const together = new PreparedCalls(ready);
+  client.query(together);
+  try {
+    return (await together.answers).map((rows) => ({ rows }));
+  } catch (error) {
+    if (!isRefusal(error) || together.answered === calls.length) throw error;
+    // One that expected something else may have met a neighbour that is undone now; so it is tried again, too.
+    return calls.map((_, index) =>
+      index === together.answered && !isUnexpected(error) ? { error } : { undone: true },
+    );
+  }
+}
+
+async function oneByOne(client: Client, calls: readonly Call[]): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const call of calls) {
+    try {
+      outcomes.push({ rows: await run(client, call) });
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      outcomes.push({ error });
+    }
+  }
+  return outcomes;
 }
