@@ -18,7 +18,7 @@ const urls = [
 for (const url of urls) {
   const folder = folderOf(dialectOf(url));
   const last = readdirSync(folder).filter((file) => file.startsWith('Migration')).length;
-  const orm = await connect({ url, poolSize: 1 }, 'migrate');
+  const orm = await connect({ url, poolSize: 1 });
   const { fileName } = await orm.migrator.create(undefined, false, false, name);
   await orm.close();
   if (fileName === '') {

@@ -58,7 +58,7 @@ async function goBack(kind: Upgrade['kind'], url: string, migration: string): Pr
   );
   if (isSqlite) renameSync(url.slice('sqlite:'.length), former);
   else await rawSql(url, (run) => run('create schema public'));
-  const orm = await connect({ url, poolSize: 2 }, 'migrate');
+  const orm = await connect({ url, poolSize: 2 });
   await orm.migrator.up({ to: migration });
   await orm.close();
   await rawSql(url, async (run) => {

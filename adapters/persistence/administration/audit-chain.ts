@@ -18,7 +18,8 @@ import {
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantRow } from '../rows/administration.row.ts';
-import { AuditEntryRow, AuditHeadRow, readHead } from '../rows/audit.row.ts';
+import { AuditEntryRow, AuditHeadRow } from '../rows/audit.row.ts';
+import { readHead } from '../rows/audit-head.ts';
 
 /** Chains are named by the caller: that of the service belongs to no tenant. */
 const UNSCOPED = { filters: { tenant: false }, disableIdentityMap: true } as const;

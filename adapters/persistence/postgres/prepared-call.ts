@@ -22,10 +22,7 @@ const LENGTH_BYTES = 4;
 const NULL_LENGTH = -1;
 
 /** All parameters and all columns as text; the whole answer at once (Bind's rest, Execute). */
-const AFTER_PARAMETERS = Buffer.concat([
-  Buffer.from([0, 0]),
-  Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]),
-]);
+const AFTER_PARAMETERS = Buffer.concat([Buffer.from([0, 0]), Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0])]);
 const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
 
 let room = Buffer.allocUnsafe(16 * 1024);
@@ -112,7 +109,12 @@ function mostBytes(statement: string, texts: readonly (string | null)[]): number
 }
 
 /** @returns where the next one begins. */
-function writeCall(bytes: Buffer, begin: number, statement: string, texts: readonly (string | null)[]): number {
+function writeCall(
+  bytes: Buffer,
+  begin: number,
+  statement: string,
+  texts: readonly (string | null)[],
+): number {
   let at = begin;
   bytes[at] = 0x42;
   at += 5;

@@ -1,4 +1,3 @@
-import type { MikroORM } from '@mikro-orm/core';
 import { isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import { CallGroups, type Outcome } from './call-groups.ts';
@@ -34,13 +33,18 @@ export type PostgresSql = {
   readonly patienceMs: number;
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
   /** The same, maybe in one message and one transaction with other calls of the same `group`, which wait at the same time. */
-  queryTogether(group: string, statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
+  queryTogether(
+    group: string,
+    statement: Statement,
+    parameters: readonly Parameter[],
+  ): Promise<readonly Row[]>;
 };
 
 const nothing = () => {};
 
-export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
-  const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
+/** @param native the pool of the driver. */
+export function postgresSql(native: object): PostgresSql {
+  const pool = native as Pool;
   const query = (statement: Statement, values: readonly Parameter[]) =>
     onConnection(pool, (client) => run(client, { statement, values }));
   const groups = new CallGroups(query, (calls) => onConnection(pool, (client) => runTogether(client, calls)));
