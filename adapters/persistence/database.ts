@@ -1,10 +1,8 @@
-import { readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { MikroORM } from '@mikro-orm/core';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 import { UNREACHABLE } from './database-faults.ts';
 import { surviveOnPostgres } from './lost-transactions.ts';
+import { folderOf, isBehind, MIGRATIONS, migrate } from './migrate.ts';
 import {
   type Database,
   type Dialect,
@@ -85,13 +83,7 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
     if (settings.migrates === false) {
       throw new Error('the database is empty or of an older release; start the service once, then try again');
     }
-    const migrating = await connect(settings);
-    try {
-      if (database.dialect === 'sqlite') await migrating.migrator.up();
-      else await migrateAlone(migrating);
-    } finally {
-      await migrating.close();
-    }
+    await bringUp(settings);
     return database;
   } catch (error) {
     await database.close();
@@ -99,12 +91,21 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
   }
 }
 
-function openDriver(settings: DatabaseSettings): Database {
+/** @param last the last migration to run; all unless stated. */
+export async function bringUp(settings: DatabaseSettings, last?: string): Promise<void> {
+  const database = openDriver(settings, 'migrate');
+  try {
+    await migrate(database, last);
+  } finally {
+    await database.close();
+  }
+}
+
+function openDriver(settings: DatabaseSettings, purpose: 'serve' | 'migrate' = 'serve'): Database {
   const dialect = dialectOf(settings.url);
   if (dialect === 'postgres') {
-    return openPostgres(settings, (driverOptions) =>
-      makeOrm(dialect, { clientUrl: settings.url, driverOptions }),
-    );
+    const orm = (driverOptions: object) => makeOrm(dialect, { clientUrl: settings.url, driverOptions });
+    return openPostgres(settings, orm, purpose);
   }
   const file = settings.url.slice('sqlite:'.length);
   return openSqlite(file, (driverOptions) => makeOrm(dialect, { dbName: file, driverOptions }));
@@ -113,61 +114,21 @@ function openDriver(settings: DatabaseSettings): Database {
 /** For dry runs and tests: there is one connection, so who migrates it serves, too. */
 async function inMemory(settings: DatabaseSettings): Promise<Database> {
   const orm = await connect(settings);
-  await orm.migrator.up();
   const connection = orm.em.getConnection();
-  return {
+  const database: Database = {
     dialect: 'sqlite',
     native: (await connection.getNativeClient()) as object,
     all: (text) => connection.execute(text),
     orm: async () => orm,
     close: () => orm.close(),
   };
-}
-
-/** Whether a migration has not run yet. Answered without the migrator, which costs a start more than all the rest. */
-async function isBehind({ dialect, all }: Database): Promise<boolean> {
-  const known = readdirSync(folderOf(dialect)).filter((file) => /^Migration\d+.*\.(ts|js)$/.test(file));
-  const tables =
-    dialect === 'sqlite'
-      ? `select name from sqlite_master where name = '${MIGRATIONS}'`
-      : `select table_name from information_schema.tables
-         where table_schema = current_schema() and table_name = '${MIGRATIONS}'`;
-  if ((await all(tables)).length === 0) return true;
-  const names = new Set((await all(`select name from ${MIGRATIONS}`)).map(({ name }) => name));
-  return known.some((file) => !names.has(file.replace(/\.(ts|js)$/, '')));
-}
-
-/** `vidi` in ASCII; any number that no other user of advisory locks in this database takes. */
-const MIGRATION_LOCK = 0x76696469;
-const MIGRATIONS = 'schema_migrations';
-
-type LockPool = {
-  connect(): Promise<{ query(text: string): Promise<unknown>; release(destroy?: boolean): void }>;
-};
-
-/** Several processes may start at once; one migrates, the others wait and find nothing left to do. */
-async function migrateAlone(orm: MikroORM): Promise<void> {
-  const pool = (await orm.em.getConnection().getNativeClient()) as LockPool;
-  const client = await pool.connect();
-  try {
-    await client.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
-    await orm.migrator.up();
-    await client.query(`select pg_advisory_unlock(${MIGRATION_LOCK})`);
-    client.release();
-  } catch (error) {
-    // The lock ends with its connection.
-    client.release(true);
-    throw error;
-  }
+  await migrate(database);
+  return database;
 }
 
 export type { Dialect } from './opened.ts';
 
-export function folderOf(dialect: Dialect): string {
-  return join(dirname(fileURLToPath(import.meta.url)), 'migrations', dialect);
-}
-
-/** Connects without touching the schema, with the migrator. */
+/** For the tool that writes migrations: without touching the schema, with MikroORM's migrator. */
 export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
   const { Migrator } = await import('@mikro-orm/migrations');
   const dialect = dialectOf(settings.url);

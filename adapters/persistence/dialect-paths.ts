@@ -6,6 +6,7 @@ import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { auditMacs } from './audit-keys.ts';
+import { beginOnPostgres, beginOnSqlite } from './begin-log.ts';
 import { reaching } from './database-faults.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './maintenance/job-sql.ts';
 import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
@@ -41,16 +42,18 @@ export type DialectPaths = {
   readonly moved: (scopes: readonly string[]) => void;
 };
 
-/** @param check looks at the database before anything else is done with it. */
+/** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
 export async function onSqlite(
   database: Database,
   cipher: Cipher,
   check: (sql: JobSql) => Promise<void>,
+  writes: boolean,
 ): Promise<DialectPaths & { readonly macs: Macs }> {
   const sql = sqliteSql(database.native);
   const jobs = sqliteJobs(sql);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
+  if (writes) await beginOnSqlite(sql, macs);
   const run = await sql.single((own) => own);
   return {
     macs,
@@ -69,16 +72,18 @@ export async function onSqlite(
   };
 }
 
-/** @param check looks at the database before anything else is done with it. */
+/** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
 export async function onPostgres(
   database: Database,
   cipher: Cipher,
   check: (sql: JobSql) => Promise<void>,
+  writes: boolean,
 ): Promise<DialectPaths & { readonly macs: Macs }> {
   const sql = postgresSql(database.native);
   const jobs = postgresJobs(sql);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
+  if (writes) await beginOnPostgres(sql, macs);
   const chains = new PostgresChains(sql, macs, async (tenantId) => {
     // A chain that has not begun, or that somebody broke.
     const { settleChain } = await import('./administration/audit-chain.ts');

@@ -76,18 +76,19 @@ export function postgresOptions({ url, timeoutSeconds }: OpeningSettings, purpos
 
 export const poolOf = ({ poolSize }: OpeningSettings) => ({ min: 0, max: Math.max(2, poolSize) });
 
-/** Connects for serving, without touching the schema. @param orm makes MikroORM over connections that there are. */
+/** Connects without touching the schema. @param orm makes MikroORM over connections that there are. */
 export function openPostgres(
   settings: OpeningSettings,
   orm: (driverOptions: object) => Promise<MikroORM>,
+  purpose: 'serve' | 'migrate',
 ): Database {
   const { Pool, TypeOverrides } = postgresDriver();
   const types = new TypeOverrides();
   for (const type of TIMES) types.setTypeParser(type, (text) => text);
-  const options = postgresOptions(settings, 'serve');
+  const options = postgresOptions(settings, purpose);
   const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options });
   ignoreLostConnections(pool);
-  endSilentConnections(pool as never, options.connectionTimeoutMillis + GRACE_MS);
+  if (purpose === 'serve') endSilentConnections(pool as never, options.connectionTimeoutMillis + GRACE_MS);
   surviveOnPostgres(pool as never);
   return {
     dialect: 'postgres',

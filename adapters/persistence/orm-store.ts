@@ -14,7 +14,6 @@ import {
   Store,
   type TenantReads,
 } from '../../application/ports/store.ts';
-import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
@@ -29,8 +28,6 @@ import type { Database } from './opened.ts';
 import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
 import { lockSqlite } from './sqlite/lock.ts';
-
-const HAS_BEGUN = `select 1 as found from audit_heads where tenant_id = '${SERVICE_SCOPE}' and seal <> ''`;
 
 /** The store on PostgreSQL or SQLite. */
 export class OrmStore extends Store {
@@ -95,10 +92,8 @@ export class OrmStore extends Store {
     const writes = settings.migrates !== false;
     try {
       const open = database.dialect === 'sqlite' ? onSqlite : onPostgres;
-      const paths = await open(database, cipher, (sql) => checkCipher(sql, cipher, writes));
-      const store = new OrmStore(database, cipher, paths, { quotas: settings.quotas, letGo });
-      if (writes && (await database.all(HAS_BEGUN)).length === 0) await (await store.#writing()).beginLog();
-      return store;
+      const paths = await open(database, cipher, (sql) => checkCipher(sql, cipher, writes), writes);
+      return new OrmStore(database, cipher, paths, { quotas: settings.quotas, letGo });
     } catch (error) {
       await database.close();
       throw error;

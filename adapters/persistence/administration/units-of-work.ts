@@ -14,7 +14,7 @@ import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import { reaching } from '../database-faults.ts';
 import type { Dialect } from '../opened.ts';
 import type { SeldomRead } from '../readers.ts';
-import { appendEntries, auditLog, beginLog, serviceAuditLog } from './audit-chain.ts';
+import { appendEntries, auditLog, serviceAuditLog } from './audit-chain.ts';
 import { auditedService, auditedTenant } from './audited-repositories.ts';
 import { Journal } from './journal.ts';
 import { assertHolds, assertTenantHolds } from './preconditions.ts';
@@ -74,11 +74,6 @@ export class UnitsOfWork {
       await assertTenantHolds(writing, plain);
       return work(auditedService(plain, journal, now));
     });
-  }
-
-  /** Begins the audit log unless it has begun. */
-  async beginLog(): Promise<void> {
-    await beginLog(this.#parts.orm.em.fork({ clear: true }), this.#parts.macs);
   }
 
   /** Outside of transactions. */
