@@ -21,7 +21,10 @@ const PROGRAMS = [
   'adapters/kms/pkcs11/session-worker.ts',
   'adapters/persistence/migrations/{postgres,sqlite}/*.ts',
 ];
+/** Two hundred files of a few lines each. */
+const TAKEN_IN = ['inversify', '@inversifyjs'];
 const STAMP = join(DIST, 'sources.txt');
+const NOTICES = join(DIST, 'third-party-notices.txt');
 /** A process that runs may still load parts of the build before. */
 const KEPT_MS = 7 * 24 * 3_600_000;
 /** Where a module was before it came together with others; `import.meta.url` would say where it is now. */
@@ -57,7 +60,7 @@ export async function build() {
   // Before it reads them: what changes meanwhile is built the next time.
   const state = stateOfSources();
   const { build: bundle } = await import('esbuild');
-  const { outputFiles } = await bundle({
+  const { outputFiles, metafile } = await bundle({
     absWorkingDir: ROOT,
     entryPoints: globSync(PROGRAMS, { cwd: ROOT }),
     outdir: DIST,
@@ -68,7 +71,8 @@ export async function build() {
     format: 'esm',
     platform: 'node',
     target: 'node24',
-    packages: 'external',
+    external: packages().flatMap((name) => [name, `${name}/*`]),
+    metafile: true,
     sourcemap: 'linked',
     sourcesContent: false,
     legalComments: 'none',
@@ -76,8 +80,27 @@ export async function build() {
     plugins: [keepPlaces],
   });
   for (const { path, contents } of outputFiles) await put(path, placed(path, contents));
-  await removeOld(new Set(outputFiles.map(({ path }) => path)));
+  await put(NOTICES, noticesOf(Object.keys(metafile.inputs)));
+  await removeOld(new Set([NOTICES, ...outputFiles.map(({ path }) => path)]));
   await put(STAMP, state);
+}
+
+/** All that stay where they are. */
+function packages() {
+  const { packages: locked } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  const names = Object.keys(locked).flatMap((path) => path.split('node_modules/').slice(1));
+  return [...new Set(names.map((name) => name.replace(/\/$/, '')))].filter(
+    (name) => !TAKEN_IN.some((taken) => name === taken || name.startsWith(`${taken}/`)),
+  );
+}
+
+/** Their licences ask for it. */
+function noticesOf(inputs) {
+  const taken = inputs.flatMap((path) => /^node_modules\/((@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  return [...new Set(taken)]
+    .sort()
+    .map((name) => `${name}\n\n${readFileSync(join(ROOT, 'node_modules', name, 'LICENSE'), 'utf8')}`)
+    .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
 const keepPlaces = {
