@@ -16,12 +16,23 @@ function count(value: unknown, seen: Set<object> | undefined): number {
   if (typeof value === 'function') return sizeOfCompiled(value);
   if (typeof value !== 'object' || value === null || seen?.has(value)) return 8;
   seen?.add(value);
+  // Plain data first: most of what is counted is that, and each further question takes as long as counting a member.
+  const kind: object | null = Object.getPrototypeOf(value);
+  if (kind === Array.prototype) return countEntries(value as readonly unknown[], seen);
+  if (kind === Object.prototype || kind === null) return countMembers(value, seen);
   if (ArrayBuffer.isView(value)) return 100 + value.byteLength;
+  if (value instanceof Map || value instanceof Set) return countEntries(value, seen);
+  return countMembers(value, seen);
+}
+
+function countEntries(entries: Iterable<unknown>, seen: Set<object> | undefined): number {
   let bytes = 48;
-  if (value instanceof Map || value instanceof Set) {
-    for (const entry of value) bytes += count(entry, seen);
-    return bytes;
-  }
+  for (const entry of entries) bytes += 8 + count(entry, seen);
+  return bytes;
+}
+
+function countMembers(value: object, seen: Set<object> | undefined): number {
+  let bytes = 48;
   let isEmpty = true;
   // Without an array of its members, which would take as long as counting them.
   for (const name in value) {

@@ -1,5 +1,6 @@
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Listener } from '../adapters/http/listener.ts';
 import type { Log } from '../application/ports/log.ts';
 import { stopAccepting } from './accepting.ts';
 
@@ -19,13 +20,14 @@ export class HttpServer {
   #isClosing = false;
   #empty = () => {};
 
-  constructor(listener: RequestListener, maxConnections: number, log: Log) {
+  constructor({ IncomingMessage, ServerResponse, listen }: Listener, maxConnections: number, log: Log) {
     this.#log = log;
-    this.#server = createServer({ ...TIMES, maxHeaderSize: MAX_HEADER_BYTES });
+    const made = { IncomingMessage, ServerResponse };
+    this.#server = createServer({ ...TIMES, ...made, maxHeaderSize: MAX_HEADER_BYTES });
     this.#server.maxConnections = maxConnections;
     this.#server.on('connection', (socket) => this.#watch(socket));
     this.#server.on('request', (_request, response) => this.#note(response));
-    this.#server.on('request', listener);
+    this.#server.on('request', listen);
     this.#tellOfDroppedConnections();
   }
 

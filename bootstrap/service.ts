@@ -92,7 +92,7 @@ export async function startService(
     if (isFirst) await importFolder(container, settings, environment);
     const authenticateClient = obtain(container, AuthenticateClient);
     const sessionWatcher = obtain(container, SessionWatcher);
-    const app = buildRouter(
+    const router = buildRouter(
       collectRoutes(container),
       {
         authenticateClient,
@@ -113,7 +113,7 @@ export async function startService(
         bodyMemory: settings.BODY_MEMORY * MEBIBYTE,
       },
     );
-    const server = new HttpServer(listenerOf(app), settings.MAX_CONNECTIONS, log);
+    const server = new HttpServer(listenerOf(router), settings.MAX_CONNECTIONS, log);
     if (!listens) server.expectConnections();
     const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
     const stopJobs = startJobs(container);

@@ -7,8 +7,23 @@ const UNCOUNTED = ['loopback', 'private', 'linkLocal', 'uniqueLocal', 'carrierGr
 /** Some proxies add the port: `8.8.8.8:443`, `[2001:db8::1]:443`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d{1,3}(?:\.\d{1,3}){3}))(?::\d{1,5})?$/;
 
+/** Addresses that called of late and what is made of them, which is asked several times in each request. */
+let known = new Map<string, string | undefined>();
+const MOST_KNOWN = 1_000;
+/** No address is longer, and what a proxy hands on is written by strangers. */
+const MAX_LENGTH = 64;
+
 /** @returns undefined for an address that says nothing about who calls; what is no address counts as one caller. */
 export function callerAddress(text = ''): string | undefined {
+  if (text.length > MAX_LENGTH) return 'unknown';
+  if (known.has(text)) return known.get(text);
+  const address = read(text);
+  if (known.size >= MOST_KNOWN) known = new Map();
+  known.set(text, address);
+  return address;
+}
+
+function read(text: string): string | undefined {
   const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
   const bare = inBrackets ?? beforePort ?? text;
   if (!ipaddr.isValid(bare)) return 'unknown';

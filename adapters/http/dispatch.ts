@@ -18,22 +18,26 @@ type Placed = { readonly place: number; readonly names: readonly string[]; reado
 
 const emptyNode = (): Node => ({ fixed: new Map(), any: undefined, here: [] });
 
+/** Runs the handlers of what was found. `next` is told when all of them passed the request on, or of an error. */
+export type Run = (request: Request, response: Response, next: NextFunction) => void;
+
 /**
  * Finds what answers an address by its segments. Express would try the pattern of each route in turn, which takes longer than
  * many an answer; its handlers are run as it would run them: `next('route')` goes on to the next that fits.
  */
-export function dispatcher(all: readonly Answering[]): RequestHandler {
+export function dispatcher(all: readonly Answering[]): (request: Request) => Run | undefined {
   const root = emptyNode();
   all.forEach((of, place) => {
     const segments = of.path.split('/').slice(1);
     const names = segments.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
     nodeOf(root, segments).here.push({ place, names, of });
   });
-  return (request, response, next) => {
-    const segments = request.path.split('/').slice(1);
-    const found = matching(root, segments, methodsOf(request.method));
-    if (found.length === 0) next();
-    else tryRoutes(found, 0, request, response, next);
+  return ({ path, method }) => {
+    // What the address is made of may be missing where it cannot be read.
+    const segments = (path ?? '').split('/').slice(1);
+    const found = matching(root, segments, methodsOf(method));
+    if (found.length === 0) return undefined;
+    return (request, response, next) => tryRoutes(found, 0, request, response, next);
   };
 }
 

@@ -28,8 +28,14 @@ export type HttpSettings = {
   readonly bodyMemory: number;
 };
 
+export type Router = {
+  readonly app: Express;
+  /** @returns what answers a request whose address and method are those of a route, without the stack of `app`. */
+  readonly find: (request: Request) => ((request: Request, response: Response) => void) | undefined;
+};
+
 /** Builds the express application from the route table. Routes stand in the order in which they are given. */
-export function buildRouter(routes: readonly Route[], ports: Ports, settings: HttpSettings): Express {
+export function buildRouter(routes: readonly Route[], ports: Ports, settings: HttpSettings): Router {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -37,8 +43,9 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
   app.set('strict routing', true);
+  const isHttps = settings.publicUrl.startsWith('https:');
   app.use((request, response, next) => {
-    startRequest(request, response, ports.log, settings.publicUrl.startsWith('https:'));
+    startRequest(request, response, ports.log, isHttps);
     next();
   });
   const rateLimits = new RateLimits(settings.rateLimits);
@@ -70,16 +77,39 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
       (request: Request, response: Response) => serve(route, request, response, server),
     );
   }
-  app.use(dispatcher(answering));
-  app.use((request, response) => {
+  const find = dispatcher(answering);
+  app.use((request, response, next) => {
+    const answer = find(request);
+    if (answer === undefined) next();
+    else answer(request, response, next);
+  });
+  const refuse = (request: Request, response: Response): void => {
     const there = routesAt(routes, request.path, prefix);
     fail(response, unserved(there), surfaceOf(there), ports.log);
-  });
+  };
+  app.use(refuse);
   // Only body readers get here: express hands their errors to the handler with four parameters.
-  app.use((error: unknown, request: Request, response: Response, _next: unknown) => {
+  const failed = (error: unknown, request: Request, response: Response, _next?: unknown): void => {
     fail(response, bodyFailure(error), surfaceOf(routesAt(routes, request.path, prefix)), ports.log);
-  });
-  return app;
+  };
+  app.use((error: unknown, request: Request, response: Response, next: unknown) =>
+    failed(error, request, response, next),
+  );
+  return {
+    app,
+    find(request) {
+      const answer = find(request);
+      return (
+        answer &&
+        ((_request, response) => {
+          startRequest(request, response, ports.log, isHttps);
+          answer(request, response, (error) =>
+            error === undefined ? refuse(request, response) : failed(error, request, response),
+          );
+        })
+      );
+    },
+  };
 }
 
 /** `/oauth2/token` is not the token endpoint of a tenant called oauth2: the service's own names are no tenants. */

@@ -35,6 +35,14 @@ export function isUnexpected(error: unknown): boolean {
 /** SQLSTATE of a statement that failed; not those with which a server ends a connection, or stands there broken itself. */
 const REFUSAL = /^(?!08|57P|58|F0|XX)[0-9A-Z]{5}$/;
 
+/** Two transactions that wait for each other, or cannot have come one after the other. */
+const IN_EACH_OTHERS_WAY = ['40P01', '40001'];
+
+/** Whether it was undone for the sake of another one, and may be tried again. */
+export function isInTheWay(error: unknown): boolean {
+  return IN_EACH_OTHERS_WAY.includes(String((error as { readonly code?: unknown }).code));
+}
+
 /** Whether the server refused a statement, of which nothing has happened then, and goes on with the connection. */
 export function isRefusal(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };

@@ -17,7 +17,7 @@ import {
   readStatusListVersion,
   readTenantState,
 } from './rows/session-codec.ts';
-import type { Parameter, Row, Statement } from './statement.ts';
+import { brief, type Parameter, type Row, type Statement } from './statement.ts';
 import * as statements from './statements.ts';
 
 /** Runs one statement of one tenant, whose id it puts first. */
@@ -204,7 +204,7 @@ const LISTED = {
 function listingBy(elements: string, indices: string, used: string): ListingStatements {
   return {
     issuing: statements.issuingStatement(used),
-    statusesAt: { name: 'statuses_at', text: `${LISTED.statuses} ${indices}` },
+    statusesAt: brief('statuses_at', `${LISTED.statuses} ${indices}`),
     sessionVersions: { name: 'session_versions', text: `${LISTED.sessions} ${elements}` },
     statusListVersions: { name: 'status_list_versions', text: `${LISTED.statusLists} ${elements}` },
   };

@@ -91,7 +91,7 @@ export const TAKE_STATUS_RUN = named(
    returning used_entries - $4 as first`,
 );
 
-export const READ_ISSUED = named(
+export const READ_ISSUED = brief(
   'read_issued',
   `select ${TENANT_STATE}, s.configuration_ids, b.* from tenants t
    left join issued_batches b on b.tenant_id = t.id and b.session_id = $2

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import {
   type Grant,
   isAnsweredAgain,
@@ -119,7 +119,7 @@ export class RedeemGrant extends needs({
 }
 
 export function hashCode(code: string): string {
-  return createHash('sha256').update(code).digest('base64url');
+  return hash('sha256', code, 'base64url');
 }
 
 /** Transaction codes are short, so a plain hash could be undone; this one needs our key. @returns by the present secret first. */

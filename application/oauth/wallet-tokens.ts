@@ -12,23 +12,26 @@ import {
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
-import { boundedBytes } from '../bounded.ts';
+import { partOfMemory } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { Signatures } from '../ports/signatures.ts';
-import { sizeOfDocument } from '../size-of.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** Tokens whose signature this process has seen to be good, or made itself. */
 const MAX_REMEMBERED_BYTES = 24 * 1024 * 1024;
 const MAX_TOKEN_LENGTH = 8192;
+/** Of one of them, without what stands in the token. */
+const ENTRY_BYTES = 1_000;
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
 export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, clock: Clock }) {
-  readonly #verified = new LRUCache<string, WalletTokenClaims>(
-    boundedBytes(MAX_REMEMBERED_BYTES, sizeOfDocument),
-  );
+  readonly #verified = new LRUCache<string, WalletTokenClaims>({
+    maxSize: partOfMemory(MAX_REMEMBERED_BYTES),
+    // What a token says is in its text, at most in four characters for each three bytes.
+    sizeCalculation: (_claims, key) => ENTRY_BYTES + 4 * key.length,
+  });
 
   async issue(
     configured: TenantConfiguration,

@@ -1,4 +1,4 @@
-import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { decodeBase64url } from '../shared/base64url.ts';
 
 /**
@@ -48,7 +48,7 @@ export function readChallenge(
   if (!keys.some((key) => timingSafeEqual(mac(key, tenantId, purpose, body), received))) return undefined;
   const expiresAt = new Date(body.readUIntBE(0, TIME_BYTES) + lifetimeSeconds * 1000);
   if (expiresAt <= now) return undefined;
-  return { hash: createHash('sha256').update(challenge).digest('base64url'), expiresAt };
+  return { hash: hash('sha256', challenge, 'base64url'), expiresAt };
 }
 
 function mac(key: KeyObject, tenantId: string, purpose: string, body: Buffer): Buffer {

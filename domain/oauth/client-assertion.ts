@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json } from '../shared/json.ts';
@@ -103,7 +103,7 @@ export function acceptAssertion(
   }
   const name = JSON.stringify(['client_assertion', clientId, jti]);
   return {
-    hash: createHash('sha256').update(name).digest('base64url'),
+    hash: hash('sha256', name, 'base64url'),
     expiresAt: new Date((exp + SKEW_SECONDS) * 1000),
   };
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
@@ -76,13 +76,13 @@ export function acceptDpopProof(
     throw refused('the proof is not valid yet');
   if (expected.accessToken !== undefined) {
     // RFC 9449 section 4.3 check 12
-    const hash = createHash('sha256').update(expected.accessToken).digest('base64url');
-    if (ath !== hash) throw refused('ath is not the hash of the access token');
+    const digest = hash('sha256', expected.accessToken, 'base64url');
+    if (ath !== digest) throw refused('ath is not the hash of the access token');
   }
   const jkt = thumbprint(proof.key);
   return {
     thumbprint: jkt,
-    hash: createHash('sha256').update(`${jkt} ${expected.url} ${jti}`).digest('base64url'),
+    hash: hash('sha256', `${jkt} ${expected.url} ${jti}`, 'base64url'),
     expiresAt: new Date((iat + PAST_SECONDS + FUTURE_SECONDS) * 1000),
   };
 }

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 
 /**
  * A secret name for something stored, as wallets and browsers carry it (`request_uri`, `auth_session`, an upstream
@@ -19,7 +19,7 @@ export function readHandle(text: string): { readonly id: string; readonly secret
 }
 
 export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url');
+  return hash('sha256', secret, 'base64url');
 }
 
 /** In constant time. @returns false when there is no such handle at present. */

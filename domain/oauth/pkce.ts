@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { decodeBase64url } from '../shared/base64url.ts';
 
 /** RFC 7636 section 4.1 and 4.2. */
@@ -13,7 +13,7 @@ export function isChallenge(text: string | undefined): text is string {
 /** RFC 7636 section 4.6, S256 only: `plain` protects nothing against the one who reads the request. */
 export function verifies(verifier: string | undefined, challenge: string): boolean {
   if (verifier === undefined || !VERIFIER.test(verifier)) return false;
-  const digest = createHash('sha256').update(verifier).digest();
+  const digest = hash('sha256', verifier, 'buffer');
   const expected = decodeBase64url(challenge);
   return expected?.length === digest.length && timingSafeEqual(digest, expected);
 }

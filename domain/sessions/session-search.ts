@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { LINE_PATTERN } from '../shared/address-patterns.ts';
 import type { PublicId } from '../shared/ids.ts';
@@ -27,7 +27,7 @@ export type SessionNames = {
   readonly referenceHash: string;
 };
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
+const sha256 = (text: string) => hash('sha256', text, 'base64url');
 
 /** Stands beside hashes of other kinds, none of which it can be. */
 export function referenceHash(reference: string): string {

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 import { decodeBase64url } from './base64url.ts';
 
 /** The signature algorithms of the service (RFC 7518 section 3.1, RFC 8037 section 3.1). */
@@ -24,7 +24,7 @@ export function thumbprint(key: PublicJwk): string {
     key.kty === 'EC'
       ? `{"crv":"${key.crv}","kty":"EC","x":"${key.x}","y":"${key.y}"}`
       : `{"crv":"${key.crv}","kty":"${key.kty}","x":"${key.x}"}`;
-  return createHash('sha256').update(members).digest('base64url');
+  return hash('sha256', members, 'base64url');
 }
 
 /** `bytes` of a coordinate, and of each half of a signature. Names and hashes are those of node:crypto, too. */

@@ -11,7 +11,7 @@ import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import type { AuditAddition, PostgresChains } from './audit-chain.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
-import type { PostgresSql } from './sql.ts';
+import type { Call, PostgresSql } from './sql.ts';
 
 const CALL = `commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`;
 const COMMIT: Statement = { name: 'commit_change_1', text: `select ${CALL} as session` };
@@ -46,38 +46,32 @@ export class PostgresCommit {
     this.#chains = chains;
   }
 
-  #callOf(
-    tenantId: TenantId,
-    { keeps, session }: Change,
-    parameters: readonly Parameter[],
-  ): readonly [Statement, readonly Parameter[]] {
+  #callOf(tenantId: TenantId, { keeps, session }: Change, parameters: readonly Parameter[]): Call {
     if (keeps !== undefined) {
-      return [COMMIT_AND_KEEP, [...parameters, ...KEPT_ANSWERS.write(this.#cipher, tenantId, keeps)]];
+      const kept = KEPT_ANSWERS.write(this.#cipher, tenantId, keeps);
+      return { statement: COMMIT_AND_KEEP, values: [...parameters, ...kept] };
     }
     const endsAt = session?.endsAt?.getTime();
-    if (session === undefined || endsAt === undefined) return [COMMIT, parameters];
-    return [COMMIT_AND_END, [...parameters, session.id, endsAt]];
+    if (session === undefined || endsAt === undefined) return { statement: COMMIT, values: parameters };
+    return { statement: COMMIT_AND_END, values: [...parameters, session.id, endsAt] };
   }
 
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const parts = partsOf(this.#cipher, tenantId, change);
-    const call = async (entry: AuditAddition | undefined) => {
-      const [statement, parameters] = this.#callOf(
-        tenantId,
-        change,
-        parametersOf(tenantId, change, now, parts, entry),
-      );
-      // Others wait for the row of an answer that is kept, and for the end of the chain: their neighbours would wait with them.
-      const [row] =
-        statement === COMMIT && entry === undefined
-          ? await this.#sql.queryTogether(tenantId, statement, parameters)
-          : await this.#sql.query(statement, parameters);
-      return row;
-    };
+    const callWith = (entry: AuditAddition | undefined) =>
+      this.#callOf(tenantId, change, parametersOf(tenantId, change, now, parts, entry));
     try {
-      if (change.audit === undefined) return readCommitted(await call(undefined), change);
+      if (change.audit === undefined) {
+        const { statement, values } = callWith(undefined);
+        // Others wait for the row of an answer that is kept: their neighbours would wait with them.
+        const [row] =
+          statement === COMMIT
+            ? await this.#sql.queryTogether(tenantId, statement, values)
+            : await this.#sql.query(statement, values);
+        return readCommitted(row, change);
+      }
       const { by, change: told } = change.audit;
-      const row = await this.#chains.record(tenantId, by, told, call);
+      const row = await this.#chains.record(tenantId, { by, change: told, callWith });
       return row === undefined ? { done: false, part: 'tenant' } : readCommitted(row, change);
     } catch (error) {
       return readUnexpected(error);

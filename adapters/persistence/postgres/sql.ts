@@ -1,4 +1,4 @@
-import { isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
+import { isInTheWay, isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import { CallGroups, type Outcome } from './call-groups.ts';
 import { type Column, PreparedCalls } from './prepared-call.ts';
@@ -29,6 +29,11 @@ export type Call = { readonly statement: Statement; readonly values: readonly Pa
  * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
  */
 export type PostgresSql = {
+  /**
+   * Runs the calls in one transaction.
+   * @returns what became of each: all of them happened, or none did but those that an unprepared connection ran by themselves.
+   */
+  together(calls: readonly Call[]): Promise<readonly Outcome[]>;
   /** How long a caller may wait for others before it asks, as it may wait for a connection. */
   readonly patienceMs: number;
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
@@ -47,8 +52,10 @@ export function postgresSql(native: object): PostgresSql {
   const pool = native as Pool;
   const query = (statement: Statement, values: readonly Parameter[]) =>
     onConnection(pool, (client) => run(client, { statement, values }));
-  const groups = new CallGroups(query, (calls) => onConnection(pool, (client) => runTogether(client, calls)));
+  const together = (calls: readonly Call[]) => onConnection(pool, (client) => runTogether(client, calls));
+  const groups = new CallGroups(query, together);
   return {
+    together,
     patienceMs: pool.options.connectionTimeoutMillis,
     query,
     queryTogether: (group, statement, values) => groups.run(group, { statement, values }),
@@ -121,9 +128,8 @@ async function runTogether(client: Client, calls: readonly Call[]): Promise<read
   } catch (error) {
     if (!isRefusal(error) || together.answered === calls.length) throw error;
     // One that expected something else may have met a neighbour that is undone now; so it is tried again, too.
-    return calls.map((_, index) =>
-      index === together.answered && !isUnexpected(error) ? { error } : { undone: true },
-    );
+    const isFinal = !isUnexpected(error) && !isInTheWay(error);
+    return calls.map((_, index) => (isFinal && index === together.answered ? { error } : { undone: true }));
   }
 }
 

@@ -12,8 +12,8 @@ const LONG = 0x80;
 /** @param raw `r` and `s`, of equal length. */
 export function derSignature(raw: Uint8Array): Buffer {
   const half = raw.length / 2;
-  const der = Buffer.alloc(raw.length + 9);
-  const end = writeInteger(der, writeInteger(der, 3, raw.subarray(0, half)), raw.subarray(half));
+  const der = Buffer.allocUnsafe(raw.length + 9);
+  const end = writeInteger(der, writeInteger(der, 3, raw, 0, half), raw, half, raw.length);
   const length = end - 3;
   // The header is one byte shorter where the length needs no byte of its own.
   const start = length < LONG ? 1 : 0;
@@ -23,18 +23,17 @@ export function derSignature(raw: Uint8Array): Buffer {
   return der.subarray(start, end);
 }
 
-/** @returns where the integer ends. */
-function writeInteger(der: Buffer, at: number, number: Uint8Array): number {
-  let first = 0;
-  while (first < number.length - 1 && number[first] === 0) first++;
-  const digits = number.subarray(first);
+/** Byte by byte, since views and copies of them take longer. @returns where the integer ends. */
+function writeInteger(der: Buffer, at: number, raw: Uint8Array, from: number, to: number): number {
+  let first = from;
+  while (first < to - 1 && raw[first] === 0) first++;
+  let next = at + 2;
   // A set top bit would mean a negative number.
-  const start = at + 2 + ((digits[0] ?? 0) >> 7);
-  const end = start + digits.length;
+  if ((raw[first] ?? 0) >> 7 === 1) der[next++] = 0;
+  for (let place = first; place < to; place++) der[next++] = raw[place] ?? 0;
   der[at] = INTEGER;
-  der[at + 1] = end - at - 2;
-  der.set(digits, start);
-  return end;
+  der[at + 1] = next - at - 2;
+  return next;
 }
 
 /**
