@@ -129,6 +129,8 @@ export function setUpSqlite(database: SqliteDatabase): void {
   // What a caller was told has to outlive a power cut (SQLite, PRAGMA synchronous: with the WAL only `full` does).
   database.pragma('synchronous = full');
   database.pragma('busy_timeout = 5000');
+  // What undoes a single change among several that share a transaction would else be written to a file of its own.
+  database.pragma('temp_store = memory');
   surviveOnSqlite(database);
 }
 

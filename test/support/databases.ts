@@ -7,7 +7,7 @@ import { findServer } from './postgres-server.ts';
 import { preparedDatabases } from './prepared-databases.ts';
 import { openRaw, rawSql } from './raw-sql.ts';
 
-export { rawSql };
+export { openRaw, rawSql };
 
 export type TestDatabase = {
   /** As `OrmStore.open` takes it. */

@@ -18,7 +18,7 @@ import {
 } from '../rows/session-codec.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
-import { insert, type SqliteRun, type SqliteSql } from './sql.ts';
+import { insert, isAmong, type SqliteRun, type SqliteSql } from './sql.ts';
 
 // `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
 const TENANT = named('tenant', 'select status, revisions from tenants where id = $1');
@@ -32,12 +32,11 @@ const GRANT_CHANGE = named(
      and (not $5 or expires_at > $2) and (not $6 or revoked_at is null)
      and ($7 is null or attempts < $7) and ($8 is null or generation = $8)`,
 );
-const IN = (list: string) => `in (select value from json_each(${list}))`;
 const FIND_SESSION = named(
   'session_change_finds',
-  `select s.status as was, s.status ${IN('$19')} and (s.issued_mask | $17) = $18 as completes
+  `select s.status as was, ${isAmong('s.status', '$19')} and (s.issued_mask | $17) = $18 as completes
    from sessions s where s.tenant_id = $1 and s.id = $3
-     and (s.status ${IN('$6')} or s.status ${IN('$5')} and s.expires_at > $2)
+     and (${isAmong('s.status', '$6')} or ${isAmong('s.status', '$5')} and s.expires_at > $2)
      and ($7 is null or s.version = $7) and (not $8 or s.claimed_at is null) and (s.revoked_mask & $9) = 0
      and ($10 is null or s.issued_count < $10) and ($12 is null or s.issued_count = $12)
      and ($11 is null or $11 > (select count(*) from deferred_transactions d
@@ -71,7 +70,7 @@ const DEFERRED_CHANGE = named(
   `update deferred_transactions set status = $5, credentials = $6, batch_id = coalesce($7, batch_id),
      error_message = $8, updated_at = $2,
      holder_keys = case when $5 in (${listOf(DEFERRED_ENDS)}) then '[]' else holder_keys end
-   where tenant_id = $1 and id = $3 and status ${IN('$4')} and expires_at > $2`,
+   where tenant_id = $1 and id = $3 and ${isAmong('status', '$4')} and expires_at > $2`,
 );
 const IS_REVOKED = named(
   'is_revoked',
@@ -113,7 +112,7 @@ class Unexpected extends Error {
   }
 }
 
-/** Applies changes, each in one transaction. */
+/** Applies changes, each whole or not at all, in transactions that those of others may share. */
 export class SqliteCommit {
   readonly #sql: SqliteSql;
   readonly #cipher: Cipher;
@@ -128,7 +127,7 @@ export class SqliteCommit {
   async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const parts = partsOf(this.#cipher, tenantId, change);
     try {
-      return await this.#sql.transaction((run) => this.#apply(run, tenantId, change, parts, now.getTime()));
+      return await this.#sql.grouped((run) => this.#apply(run, tenantId, change, parts, now.getTime()));
     } catch (error) {
       if (error instanceof Unexpected) return error.found;
       throw error;

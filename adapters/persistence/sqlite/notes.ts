@@ -3,16 +3,16 @@ import type { SessionTransition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { named } from '../statement.ts';
 import { EVENT } from './commit.ts';
-import type { SqliteSql } from './sql.ts';
+import { isAmong, type SqliteSql } from './sql.ts';
 
 const MOVE = named(
   'note_session',
   `update sessions set status = $5, version = version + 1, updated_at = $2
-   where tenant_id = $1 and id = $3 and status in (select value from json_each($4)) and expires_at > $2
+   where tenant_id = $1 and id = $3 and ${isAmong('status', '$4')} and expires_at > $2
    returning version`,
 );
 
-/** Moves sessions in one transaction. */
+/** Moves sessions, all of them in one transaction. */
 export function noteOnSqlite(
   sql: SqliteSql,
   tenantId: TenantId,
@@ -21,7 +21,7 @@ export function noteOnSqlite(
   now: Date,
 ): Promise<readonly NotedSession[]> {
   const at = now.getTime();
-  return sql.transaction((run) =>
+  return sql.grouped((run) =>
     ids.flatMap((id) => {
       const [row] = run.all(MOVE, tenantId, at, id, from, to);
       if (row === undefined) return [];

@@ -15,13 +15,13 @@ export class OneAtATime {
 
   /** Runs `step` without giving up the thread. */
   async pass<T>(step: () => T): Promise<T> {
-    this.#refuseNesting();
+    this.refuseNesting();
     return this.#present === 0 ? step() : this.#queue(async () => step());
   }
 
   /** Runs `work` while nothing else passes. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
-    this.#refuseNesting();
+    this.refuseNesting();
     const visit = { ended: false };
     return this.#queue(async () => {
       try {
@@ -44,8 +44,8 @@ export class OneAtATime {
     return turn;
   }
 
-  /** The one who waits inside for somebody who waits outside would wait forever. */
-  #refuseNesting(): void {
+  /** @throws Error inside of a transaction: the one who waits there for somebody who waits outside would wait forever. */
+  refuseNesting(): void {
     if (this.#inside.getStore()?.ended === false) {
       throw new Error('Inside a transaction only its own repositories may be used.');
     }

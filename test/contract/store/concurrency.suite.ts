@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { aConfiguration, addList, addTenant, aSession, failureOf } from './builders.ts';
+import { aConfiguration, addList, addTenant, aSession, aUse, failureOf } from './builders.ts';
 import { stepsOf } from './steps.ts';
 
 export function describeConcurrency(open: () => Store): void {
@@ -39,6 +39,27 @@ export function describeConcurrency(open: () => Store): void {
       expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
       const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
       expect(documents).to.deep.equal([]);
+    });
+
+    it('changes come to be whole or not at all, whatever becomes of those beside them', async () => {
+      const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
+      const values = Array.from({ length: 20 }, () => aUse('c_nonce'));
+      const answers = await Promise.all(
+        sessions.map((session, index) => {
+          // Three want each of the values, and each brings one of its own.
+          const uses = [aUse('dpop_jti'), values[index % 20] ?? aUse()];
+          return store.commit(tenantId, { opens: { session }, uses }, session.createdAt);
+        }),
+      );
+      for (let value = 0; value < 20; value++) {
+        const rivals = [answers[value], answers[value + 20], answers[value + 40]];
+        expect(rivals.filter((answer) => answer?.done)).to.have.length(1);
+        for (const answer of rivals)
+          if (!answer?.done) expect(answer).to.deep.equal({ done: false, part: 'uses', kind: 'c_nonce' });
+      }
+      const steps = stepsOf(store, tenantId);
+      for (const [index, { id }] of sessions.entries())
+        expect((await steps.findSession(id)) !== undefined).to.equal(answers[index]?.done);
     });
 
     it('many steps and transactions, some of which fail, all come to their end', async () => {

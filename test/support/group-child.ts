@@ -1,0 +1,36 @@
+import { writeSync } from 'node:fs';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { aSession } from '../contract/store/builders.ts';
+
+/** Opens sessions, many at a time, and says on its standard output what became of each as soon as it knows. */
+export type GroupAssignment = {
+  readonly url: string;
+  readonly masterSecret: string;
+  readonly tenantId: TenantId;
+  /** How many rounds of 40 callers; it is killed by itself as soon as one of the last round has its answer. */
+  readonly rounds: number;
+  readonly dies: boolean;
+};
+
+const { url, masterSecret, tenantId, rounds, dies }: GroupAssignment = JSON.parse(process.argv[2] ?? '');
+const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [masterSecret] }));
+const say = (word: string, id: string) => writeSync(1, `${word} ${id}\n`);
+
+for (let round = 1; round <= rounds; round++) {
+  await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      const session = aSession(tenantId);
+      const change = { opens: { session } };
+      try {
+        const { done } = await store.commit(tenantId, change, session.createdAt);
+        say(done ? 'done' : 'refused', session.id);
+      } catch (error) {
+        say((error as Error).constructor.name, session.id);
+      }
+      if (dies && round === rounds) process.kill(process.pid, 'SIGKILL');
+    }),
+  );
+}
+process.exit(0);
