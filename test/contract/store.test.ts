@@ -1,5 +1,5 @@
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { AUDIT_LOG } from '../../adapters/persistence/administration/audit-keys.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';

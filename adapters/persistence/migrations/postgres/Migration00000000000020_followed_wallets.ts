@@ -1,5 +1,5 @@
-import { Migration } from '@mikro-orm/migrations';
 import { FOLLOWED_WALLETS } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 /**
  * Nobody waits for a row that is there: an update of it would lock it, and all who issue to wallets of one provider would
@@ -15,9 +15,9 @@ const ADD_LISTS = `insert into followed_lists (tenant_id, id, place, next_check_
  * that it is not removed any more, and one that was removed just before that is added once more.
  */
 export class Migration00000000000020_followed_wallets extends Migration {
-  override name = 'Migration00000000000020_followed_wallets';
+  readonly name = 'Migration00000000000020_followed_wallets';
 
-  override up(): void {
+  up(): void {
     for (const statement of FOLLOWED_WALLETS) this.addSql(statement);
     this.addSql(`create function follow_wallets_1(p_tenant text, p_now bigint, p_transaction text, p_held text,
         p_session text, p_batch text, p_ends_at bigint, p_lists text[], p_places text[], p_of_list text[], p_indices int[])

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { FOLLOWED_WALLETS, inSqlite } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000020_followed_wallets extends Migration {
-  override name = 'Migration00000000000020_followed_wallets';
+  readonly name = 'Migration00000000000020_followed_wallets';
 
-  override up(): void {
+  up(): void {
     for (const statement of FOLLOWED_WALLETS.map(inSqlite)) this.addSql(statement);
   }
 }
