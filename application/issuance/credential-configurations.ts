@@ -30,7 +30,7 @@ type Ports = PortsOf<typeof PORTS>;
 /** The credential configurations that a caller may see; a restricted client sees its own only. */
 export class ListCredentialConfigurations extends needs({}) {
   async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
-    const all = await caller.configured.credentialConfigurations();
+    const all = await caller.configured.writtenCredentialConfigurations();
     return all.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
   }
 }
@@ -88,7 +88,8 @@ async function visible(
   { configured, allowedIssuanceConfigs }: TenantCaller,
   id: string,
 ): Promise<CredentialConfiguration> {
-  const configuration = await configured.credentialConfiguration(id);
+  const all = await configured.writtenCredentialConfigurations();
+  const configuration = all.find((one) => one.id === id);
   if (configuration === undefined || !mayUse(allowedIssuanceConfigs, id)) throw unknown();
   return configuration;
 }

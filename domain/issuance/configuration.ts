@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InteractiveAction } from '../oauth/interactive-action.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
+import { holdsTo, type Profile } from '../shared/finding.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
@@ -120,7 +121,8 @@ export const CredentialConfigurationBody = z
       .optional()
       .describe('at least one; default jwt, with keyAttestationsRequired both'),
     keyAttestationsRequired: KeyAttestationsRequired.nullish().describe(
-      'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted',
+      'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile ' +
+        '`eu` any attestation unless stated',
     ),
     keyChainId: Reference.nullish().describe(
       'Key chain with the usage `signing` that signs it; the oldest such one unless stated',
@@ -205,4 +207,18 @@ export function proofTypesOf({
 }: Pick<CredentialConfigurationBody, 'proofTypes' | 'keyAttestationsRequired'>): readonly ProofType[] {
   if (proofTypes !== undefined) return proofTypes;
   return keyAttestationsRequired === null || keyAttestationsRequired === undefined ? ['jwt'] : PROOF_TYPES;
+}
+
+/**
+ * A configuration as it holds: where it leaves open what the tenant's profile demands, as the profile says.
+ * @param stored which may be older than the profile.
+ */
+export function effectiveCredential<
+  T extends Pick<CredentialConfigurationBody, 'keyBinding' | 'keyAttestationsRequired'>,
+>(stored: T, profile: Profile | null): T {
+  const { keyBinding, keyAttestationsRequired } = stored;
+  // EUDI TS3 1.5 section 2.2: what is bound to a device takes attested keys
+  if (!holdsTo(profile, 'eu') || !keyBinding || (keyAttestationsRequired ?? undefined) !== undefined)
+    return stored;
+  return { ...stored, keyAttestationsRequired: {} };
 }

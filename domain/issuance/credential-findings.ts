@@ -1,6 +1,6 @@
-import type { Finding } from '../shared/finding.ts';
+import type { Finding, Profile } from '../shared/finding.ts';
 import { isJsonObject } from '../shared/json.ts';
-import { type CredentialConfigurationBody, proofTypesOf } from './configuration.ts';
+import { type CredentialConfigurationBody, effectiveCredential, proofTypesOf } from './configuration.ts';
 import { staticElements } from './mdoc-claims.ts';
 
 const MDL = 'org.iso.18013.5.1.mDL';
@@ -19,8 +19,15 @@ const MDL_ELEMENTS = [
   'un_distinguishing_sign',
 ];
 
-/** What wallets, verifiers or a law refuse of what a configuration issues. */
-export function credentialFindings(configuration: CredentialConfigurationBody): Finding[] {
+/**
+ * What wallets, verifiers or a law refuse of what a configuration issues.
+ * @param profile of the tenant: what is left open is then as the profile says.
+ */
+export function credentialFindings(
+  stored: CredentialConfigurationBody,
+  profile: Profile | null,
+): Finding[] {
+  const configuration = effectiveCredential(stored, profile);
   const isMdoc = configuration.config.format === 'mso_mdoc';
   return [
     ...bindingFindings(configuration),
@@ -48,7 +55,7 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   if (keyAttestationsRequired === null || keyAttestationsRequired === undefined) {
     return [
       {
-        rule: 'HAIP 1.0 section 4.5.1',
+        rule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
         member: 'keyAttestationsRequired',
         concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
         message: 'they cannot read the metadata of an issuer that has one bound configuration without it',
@@ -63,11 +70,12 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   if (missing === undefined) return [];
   return [
     {
-      rule: 'HAIP 1.0 section 4.5.1',
+      rule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
       member: 'proofTypes',
       concerns: `wallets that prove their keys by ${missing} alone`,
       message: 'they cannot get the credential',
       change: 'leave it out: both types are taken then',
+      refusedBy: ['eu'],
     },
   ];
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { Reference, textUpTo } from '../shared/bounds.ts';
-import type { Profile } from '../shared/finding.ts';
+import { holdsTo, type Profile } from '../shared/finding.ts';
 import type { Timed } from '../shared/resource.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { BuiltInAs } from './built-in-as.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
-import { WalletAlgorithms } from './wallet-algorithms.ts';
+import { AGREED_ALGORITHMS, WalletAlgorithms } from './wallet-algorithms.ts';
 import { WalletClient } from './wallet-client.ts';
 import { WalletProvider } from './wallet-provider.ts';
 
@@ -170,7 +170,7 @@ export function effectiveIssuance<T extends IssuanceConfigurationBody>(
     dPopNonce: stored.dPopNonce ?? 'optional',
   };
   if (profile === null) return { ...stored, ...chosen };
-  const { chainedAs } = stored;
+  const { chainedAs, algorithms } = stored;
   return {
     ...stored,
     // HAIP 1.0 sections 4.3 and 4.4, FAPI 2.0 section 5.3.2.1: clients that authenticate, tokens that are bound
@@ -178,6 +178,9 @@ export function effectiveIssuance<T extends IssuanceConfigurationBody>(
     dPopRequired: true,
     dPopNonce: 'required',
     ...(chainedAs && { chainedAs: { ...chainedAs, requireDPoP: true } }),
+    ...(holdsTo(profile, 'eu') && {
+      algorithms: AGREED_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true),
+    }),
   };
 }
 

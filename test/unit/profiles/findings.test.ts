@@ -132,7 +132,8 @@ describe('What somebody refuses of a configuration', () => {
     expect(profileFindings('haip', stored({ walletClients: [CLIENT] }))).to.deep.equal([]);
   });
 
-  const ofCredential = (body: object) => credentialFindings(CredentialConfigurationBody.parse(body));
+  const ofCredential = (body: object, profile: Profile | null = null) =>
+    credentialFindings(CredentialConfigurationBody.parse(body), profile);
   const CREDENTIALS: [string, object, string][] = [
     ['unbound', { keyBinding: false, keyAttestationsRequired: null }, 'keyBinding'],
     ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
@@ -199,8 +200,8 @@ describe('What somebody refuses of a configuration', () => {
     expect(ofCredential(other)).to.deep.equal([]);
   });
 
-  const ofPresentation = (changes: object) =>
-    presentationFindings(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }));
+  const ofPresentation = (changes: object, profile: Profile | null = null) =>
+    presentationFindings(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }), profile);
   const waiving = { credentials: [{ ...QUERY, require_cryptographic_holder_binding: false }] };
   const PRESENTATIONS: [string, object, string, { haip: boolean }][] = [
     ['answers in the clear', { responseMode: 'direct_post' }, 'responseMode', { haip: true }],
