@@ -10,6 +10,7 @@ import { WebhookConfig } from '../webhooks/webhook.ts';
 import { configurationFaults } from './configuration-rules.ts';
 import { CredentialConfig } from './credential-config.ts';
 import { DisclosurePolicy } from './disclosure-policy.ts';
+import { CredentialReusePolicy, reusePolicyFaults } from './reuse-policy.ts';
 import { TypeMetadataInput } from './type-metadata-input.ts';
 
 /** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
@@ -124,6 +125,11 @@ export const CredentialConfigurationBody = z
       'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile ' +
         '`eu` any attestation unless stated',
     ),
+    credentialReusePolicy: CredentialReusePolicy.nullish().describe(
+      'How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); ' +
+        '`credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded ' +
+        'under the profile `eu`',
+    ),
     keyChainId: Reference.nullish().describe(
       'Key chain with the usage `signing` that signs it; the oldest such one unless stated',
     ),
@@ -183,7 +189,7 @@ export const CredentialConfigurationBody = z
       const message = 'needs statusManagement: what has no status cannot be revoked with its wallet';
       context.addIssue({ code: 'custom', path: ['followWalletStatus'], message });
     }
-    for (const { path, message } of configurationFaults(body)) {
+    for (const { path, message } of [...configurationFaults(body), ...reusePolicyFaults(body)]) {
       context.addIssue({ code: 'custom', path: path.split('.'), message });
     }
   })

@@ -10,15 +10,19 @@ import { keyChainFindings } from '../../../domain/keys/key-chain-findings.ts';
 import { contradictions, type Finding, holdsTo, type Profile } from '../../../domain/shared/finding.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { presentationFindings } from '../../../domain/verification/presentation-findings.ts';
-import { newKey } from '../../support/raw-wallet.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
+import { newKey } from '../../support/raw-wallet.ts';
 
 const display = [{ name: 'Acme', locale: 'en' }];
+const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
+const POLICY = { id: 'arf_annex_ii', options: [ONCE] };
 const LISTS = ['https://lists.example/lote'];
 
 /** Members that a profile refuses, with the rules. */
 const refused = (findings: readonly Finding[], profile: Profile) =>
   contradictions(findings, profile).map(({ path }) => path);
+
+const UNBOUND = { keyBinding: false, credentialReusePolicy: null };
 
 describe('The profile of the European wallet', () => {
   it('has all rules of HAIP, and not the other way round', () => {
@@ -87,6 +91,7 @@ describe('The profile of the European wallet', () => {
       id: 'pid',
       config: { format: 'dc+sd-jwt', display },
       statusManagement: true,
+      credentialReusePolicy: POLICY,
       ...changes,
     });
   const attested = (changes: object, profile: Profile | null = 'eu') =>
@@ -101,7 +106,7 @@ describe('The profile of the European wallet', () => {
     expect(attested({ keyAttestationsRequired: { key_storage: ['iso_18045_high'] } })).to.deep.equal({
       key_storage: ['iso_18045_high'],
     });
-    expect(attested({ keyBinding: false })).to.equal(undefined);
+    expect(attested(UNBOUND)).to.equal(undefined);
   });
 
   it('wants both types of proof, which are offered where attestations are demanded', () => {
@@ -111,7 +116,7 @@ describe('The profile of the European wallet', () => {
       expect(refused(credentialFindings(one, 'haip'), 'haip')).to.deep.equal([]);
     }
     const both = credential({ proofTypes: ['attestation', 'jwt'] });
-    for (const fine of [both, credential(), credential({ keyBinding: false })])
+    for (const fine of [both, credential(), credential(UNBOUND)])
       expect(refused(credentialFindings(fine, 'eu'), 'eu')).to.not.include('proofTypes');
   });
 
@@ -120,6 +125,14 @@ describe('The profile of the European wallet', () => {
       credentialFindings(credential(), profile).find(({ member }) => member === 'keyAttestationsRequired');
     expect(of(null)?.rule).to.equal('HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2');
     expect(of('eu')).to.equal(undefined);
+  });
+
+  it('demands to know how often a copy is presented', () => {
+    const open = credential({ credentialReusePolicy: undefined });
+    expect(refused(credentialFindings(open, 'eu'), 'eu')).to.deep.equal(['credentialReusePolicy']);
+    expect(refused(credentialFindings(open, 'haip'), 'haip')).to.deep.equal([]);
+    expect(refused(credentialFindings(credential(), 'eu'), 'eu')).to.deep.equal([]);
+    expect(refused(credentialFindings(credential(UNBOUND), 'eu'), 'eu')).to.deep.equal([]);
   });
 
   it('has keys sign by agreed algorithms', () => {
