@@ -1,4 +1,5 @@
 import { readCertificate } from '../formats/der/certificate.ts';
+import type { FieldError } from '../shared/failure.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
 
@@ -8,6 +9,14 @@ const RULES = [
   ['signing', 'HAIP 1.0 sections 4.1 and 6.1.1', 'wallets and verifiers'],
   ['statusList', 'HAIP 1.0 section 6.1', 'verifiers'],
 ] as const satisfies readonly (readonly [KeyUsage, string, string])[];
+
+/** What a profile demands that the key chains of a tenant together do not have. */
+export function missingKeys(chains: readonly KeyChain[], profile: Profile): FieldError[] {
+  if (!holdsTo(profile, 'eu') || chains.some(({ usages }) => usages.includes('access'))) return [];
+  const message =
+    'profile eu (ARF 3.0 ISSU_22 and ISSU_32): nothing can sign the metadata of the issuer; make a key chain for access';
+  return [{ path: 'key-chain', message }];
+}
 
 /** What readers refuse of a key and its certificates. @param profile of the tenant. */
 export function keyChainFindings(chain: KeyChain, profile: Profile | null): Finding[] {
