@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import {
   authorizationServerMetadata,
   chainedAsMetadata,
@@ -20,6 +21,7 @@ import { Clock } from '../ports/clock.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import { Log } from '../ports/log.ts';
+import { IssuerRegistration } from '../registrar/issuer-registration.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { hostedType } from './hosted-type.ts';
@@ -40,6 +42,7 @@ export class GetIssuerMetadata extends needs({
   kms: Kms,
   encryption: Encryption,
   log: Log,
+  issuerRegistration: IssuerRegistration,
 }) {
   /**
    * @returns JSON text.
@@ -66,9 +69,11 @@ export class GetIssuerMetadata extends needs({
     const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
     const locales = configured.derive('metadata/locales', () => localesOf(whole));
     const language = pickLocale(locales, wanted.languages);
-    const variant = language ?? '*';
+    const registered = await this.#registered(configured);
+    const variant = `${language ?? '*'} ${registered?.name ?? ''}`;
     const metadata = configured.derive(`metadata/issuer/${variant}`, () => {
-      const document = language === undefined ? whole : narrowTo(whole, language);
+      const narrow = language === undefined ? whole : narrowTo(whole, language);
+      const document = registered === undefined ? narrow : { ...narrow, issuer_info: [registered.entry] };
       return { document, text: JSON.stringify(document) };
     });
     // Wallets of drafts look for the signed form inside the other one.
@@ -86,6 +91,26 @@ export class GetIssuerMetadata extends needs({
       signed: jwt !== undefined,
       ...defined({ language }),
     };
+  }
+
+  /**
+   * The registration certificate, which ends and is issued anew. Metadata without it are better than none: wallets that do not
+   * need it go on.
+   */
+  async #registered(configured: TenantConfiguration) {
+    const { issuerRegistration, clock, log } = this.ports;
+    try {
+      const entry = await issuerRegistration.entryFor(configured, clock.now());
+      return entry && { entry, name: hash('sha256', String(entry['data']), 'base64url') };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const about = { tenant: configured.tenantId, reason: error.message };
+      // Once per reason: wallets ask often.
+      configured.derive(`metadata/unregistered/${error.message}`, () =>
+        log.warn('metadata of an issuer go out without its registration certificate', about),
+      );
+      return undefined;
+    }
   }
 
   /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */

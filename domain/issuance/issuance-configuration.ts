@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
+import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { Reference, textUpTo } from '../shared/bounds.ts';
 import { holdsTo, type Profile } from '../shared/finding.ts';
 import type { Timed } from '../shared/resource.ts';
@@ -113,6 +114,11 @@ export const IssuanceConfigurationBody = z
           'chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the ' +
           'chained one, then the built-in one',
       ),
+    registrationCert: RegistrationCertificateRequest.nullish().describe(
+      'The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought ' +
+        'along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is ' +
+        'issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu`',
+    ),
     refreshTokenSeconds: Seconds.min(0)
       .max(31_536_000)
       .default(2_592_000)

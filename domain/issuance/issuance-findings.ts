@@ -118,7 +118,7 @@ function serverFindings({ authServers, chainedAs }: IssuanceConfigurationBody): 
 const EU_WALLETS = 'the European Digital Identity Wallet';
 
 function europeanFindings(
-  { algorithms, walletClients }: IssuanceConfigurationBody,
+  { algorithms, walletClients, registrationCert }: IssuanceConfigurationBody,
   profile: Profile | null,
 ): Finding[] {
   const findings: Finding[] = [];
@@ -129,6 +129,16 @@ function europeanFindings(
       concerns: `${EU_WALLETS} and who supervises its issuers`,
       message: 'signatures count by EdDSA, which is not agreed to',
       change: 'leave EdDSA out',
+      refusedBy: ['eu'],
+    });
+  }
+  if (!registrationCert && holdsTo(profile, 'eu')) {
+    findings.push({
+      rule: 'ARF 3.0 RPRC_22, ETSI TS 119 472-3 section 4.2.3',
+      member: 'registrationCert',
+      concerns: EU_WALLETS,
+      message: 'the metadata do not hold what the issuer registered to issue, and wallets ask it for nothing',
+      change: 'have it issued by the registrar with {"body": {}}, or bring it as {"jwt": …}',
       refusedBy: ['eu'],
     });
   }

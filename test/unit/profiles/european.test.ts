@@ -16,6 +16,7 @@ import { newKey } from '../../support/raw-wallet.ts';
 const display = [{ name: 'Acme', locale: 'en' }];
 const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
 const POLICY = { id: 'arf_annex_ii', options: [ONCE] };
+const CERTIFICATE = { jwt: 'a.b.c' };
 const LISTS = ['https://lists.example/lote'];
 
 /** Members that a profile refuses, with the rules. */
@@ -36,7 +37,9 @@ describe('The profile of the European wallet', () => {
       false,
       false,
     ]);
-    const issuance = IssuanceConfigurationBody.parse({ display, dPopRequired: false });
+    const issuance = IssuanceConfigurationBody.parse({
+      ...{ display, registrationCert: CERTIFICATE, dPopRequired: false },
+    });
     expect(refused(issuanceFindings(issuance, 'eu'), 'eu')).to.deep.equal(['dPopRequired']);
   });
 
@@ -56,6 +59,8 @@ describe('The profile of the European wallet', () => {
     ['EdDSA under HAIP alone', { algorithms: ['EdDSA'] }, [], 'haip'],
     ['what the ECCG agreed to', { algorithms: ['ES256', 'ES384'] }, [], 'eu'],
     ['what is left open', {}, [], 'eu'],
+    ['issuers that are not registered', { registrationCert: null }, ['registrationCert'], 'eu'],
+    ['issuers that are not registered, under HAIP alone', { registrationCert: null }, [], 'haip'],
     [
       'wallets without an attestation',
       { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk] } }] },
@@ -71,7 +76,7 @@ describe('The profile of the European wallet', () => {
   ];
   for (const [what, changes, members, profile] of issuances) {
     it(`${members.length === 0 ? 'allows' : 'refuses'} ${what}`, () => {
-      const body = { display, walletProviderTrustLists: LISTS, ...changes };
+      const body = { display, walletProviderTrustLists: LISTS, registrationCert: CERTIFICATE, ...changes };
       const issuance = IssuanceConfigurationBody.parse(body);
       expect(refused(issuanceFindings(issuance, profile), profile)).to.deep.equal(members);
     });
