@@ -167,7 +167,21 @@ function confirmationFindings({ transaction_data, dcql_query }: PresentationConf
   );
 }
 
-function registrationFindings({ registrationCert }: PresentationConfigurationBody): Finding[] {
+function registrationFindings({ registrationCert, attached }: PresentationConfigurationBody): Finding[] {
+  const others = (attached ?? []).flatMap(({ format }, index) =>
+    format === 'registration_cert' ? [`attached.${index}`] : [],
+  );
+  if (others.length > 0) {
+    return others.map((member) => ({
+      rule: 'ARF 3.0 RPRC_09 and RPRC_19',
+      member,
+      concerns: 'the European Digital Identity Wallet, which takes one registration certificate',
+      message:
+        'a registration certificate is attached beside the one of the request, and nobody looks at what it covers',
+      change: 'name it in registrationCert as {"jwt": …}, one for each intended use',
+      refusedBy: ['eu'],
+    }));
+  }
   if (registrationCert !== null && registrationCert !== undefined) return [];
   return [
     {

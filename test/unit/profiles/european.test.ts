@@ -23,6 +23,12 @@ const LISTS = ['https://lists.example/lote'];
 const refused = (findings: readonly Finding[], profile: Profile) =>
   contradictions(findings, profile).map(({ path }) => path);
 
+const QUERIES = {
+  id: 'age',
+  dcql_query: { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] },
+};
+const OTHER = { format: 'other', data: { a: 1 } };
+const CERTIFIED = { format: 'registration_cert', data: { a: 1 } };
 const UNBOUND = { keyBinding: false, credentialReusePolicy: null };
 
 describe('The profile of the European wallet', () => {
@@ -162,5 +168,9 @@ describe('The profile of the European wallet', () => {
     for (const none of [undefined, null]) expect(of(none, 'eu')).to.deep.equal(['registrationCert']);
     expect(of(undefined, 'haip')).to.deep.equal([]);
     expect(of({ body: {} }, 'eu')).to.deep.equal([]);
+    const beside = { ...QUERIES, registrationCert: { body: {} }, attached: [OTHER, CERTIFIED] };
+    const twice = PresentationConfigurationBody.parse(beside);
+    expect(refused(presentationFindings(twice, 'eu'), 'eu')).to.deep.equal(['attached.1']);
+    expect(refused(presentationFindings(twice, 'haip'), 'haip')).to.deep.equal([]);
   });
 });
