@@ -4,6 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { PUBLISHED_ALGORITHMS, type PublicJwk, type SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
+import { withReadableImages } from './display.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
 import { bindingMethodOf } from './stated-abilities.ts';
 
@@ -66,7 +67,7 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
     ...encryption(parts),
     // OpenID4VCI 1.0 section 12.2.4: at least 2, otherwise absent
     batch_credential_issuance: issuance.batchSize >= 2 ? { batch_size: issuance.batchSize } : undefined,
-    display: issuance.display,
+    display: issuance.display.map(withReadableImages),
     credential_configurations_supported: Object.fromEntries(
       configurations.map((configuration) => [
         configuration.id,
@@ -128,7 +129,9 @@ function configurationMetadata(
 
 /** What users see of a credential; absent where nobody said anything. */
 function ofUsers({ display = [], claims = [] }: CredentialConfiguration['config']) {
-  return display.length === 0 && claims.length === 0 ? undefined : { display, claims };
+  return display.length === 0 && claims.length === 0
+    ? undefined
+    : { display: display.map(withReadableImages), claims };
 }
 
 function proofTypes(configuration: CredentialConfiguration): JsonObject {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
 import { disclosability } from './disclosability.ts';
+import { withReadableImages } from './display.ts';
 import { vctOf } from './metadata.ts';
 
 type ClaimDescription = NonNullable<CredentialConfiguration['config']['claims']>[number];
@@ -37,7 +38,7 @@ function withLocales(own: TypeObject): TypeObject {
   const { display, claims } = own;
   return {
     ...own,
-    ...(display !== undefined && { display: display.map(withLocale) }),
+    ...(display !== undefined && { display: display.map(withLocale).map(withReadableLook) }),
     ...(claims !== undefined && {
       claims: claims.map((claim) => {
         const { display: shown } = claim;
@@ -45,6 +46,14 @@ function withLocales(own: TypeObject): TypeObject {
       }),
     }),
   };
+}
+
+type TypeDisplay = NonNullable<TypeObject['display']>[number];
+
+function withReadableLook(display: TypeDisplay): TypeDisplay {
+  const { rendering } = display ?? {};
+  if (rendering?.simple === undefined) return display;
+  return { ...display, rendering: { ...rendering, simple: withReadableImages(rendering.simple) } };
 }
 
 function withLocale<T>(display: T): T {
@@ -62,7 +71,7 @@ export function integrityOf(document: string): string {
 function typeDisplay(display: CredentialDisplay): JsonObject[] {
   const { name, locale, description, ...rendering } = display;
   if (locale === undefined) return [];
-  const { logo, background_image, background_color, text_color } = rendering;
+  const { logo, background_image, background_color, text_color } = withReadableImages(rendering);
   const simple = compact({ logo, background_image, background_color, text_color });
   const hasLook = Object.keys(simple).length > 0;
   return [compact({ locale, name, description, rendering: hasLook ? { simple } : undefined })];

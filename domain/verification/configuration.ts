@@ -7,6 +7,7 @@ import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
+import { isUri, normalWebAddress } from '../shared/uri.ts';
 import { isWebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
@@ -40,14 +41,24 @@ const Attached = written({
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
+/** What stands for the placeholder meanwhile: in lower case, so that it stays as it is in a host, too. */
+const STAND_IN = 'placeholder-of-the-session-id';
+
+function aroundSessionId(text: string, change: (address: string) => string): string {
+  if (text.includes(STAND_IN)) return change(text);
+  return change(text.replaceAll('{sessionId}', STAND_IN)).replaceAll(STAND_IN, '{sessionId}');
+}
+
 /** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
 export const RedirectUri = z
   .string()
+  .overwrite((text) => aroundSessionId(text, normalWebAddress))
   .max(2048)
   .refine((text) => {
-    const url = URL.parse(text.replaceAll('{sessionId}', 'x'));
-    return url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
-  }, 'an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
+    const filled = text.replaceAll('{sessionId}', 'x');
+    const url = URL.parse(filled);
+    return isUri(filled) && url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
+  }, 'characters of a URI (RFC 3986): an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
   .meta({ pattern: RETURN_PATTERN });
 
 /** Per type of transaction data the element in which a device signs its hash. */
@@ -64,8 +75,9 @@ const InvocationUri = z
   })
   .refine((text) => {
     const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
-    return scheme === 'https:' || isSchemeOfApp(scheme);
-  }, 'a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets')
+    if (scheme !== 'https:') return isSchemeOfApp(scheme) && isUri(`${text.replace(/:\/\/$/, '://x')}`);
+    return isUri(text) && isWebAddress(text);
+  }, 'characters of a URI (RFC 3986); a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets')
   .meta({ pattern: INVOCATION_PATTERN });
 
 const PRESENTED_VALUES = ['disclosed', 'requested'] as const;
