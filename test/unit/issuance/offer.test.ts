@@ -140,6 +140,15 @@ describe('A request for a credential', () => {
     expect(named(byIdentifier('card'), foreign)).to.equal('unknown_credential_identifier');
   });
 
+  it('names it by its configuration, although the token has identifiers', () => {
+    const configurationOfIdentifier = new Map([['theirs', 'card']]);
+    expect(named(byId('card'), token({ identifiers: true }))).to.equal('card');
+    expect(named(byId('card'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('card');
+    expect(named(byId('theirs'), token({ identifiers: true, configurationOfIdentifier }))).to.equal(
+      'unknown_credential_configuration',
+    );
+  });
+
   it('is told what is wrong with the name', () => {
     const identified = token({ identifiers: true });
     expect([{}, { ...byId('card'), ...byIdentifier('card') }].map((body) => named(body))).to.deep.equal(
@@ -153,7 +162,7 @@ describe('A request for a credential', () => {
     expect(named(byIdentifier('pass'), identified)).to.equal('unknown_credential_identifier');
     expect(named(byId('else'))).to.equal('unknown_credential_configuration');
     expect(named(byId('pass'))).to.equal('insufficient_scope');
-    expect(named(byId('card'), identified)).to.equal('invalid_credential_request');
+    expect(named(byId('pass'), identified)).to.equal('insufficient_scope');
   });
 
   it('brings proofs of one type, and at least one', () => {
