@@ -22,6 +22,7 @@ import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
+import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { Random } from '../ports/random.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
 import { revoking } from './active-set.ts';
@@ -67,28 +68,32 @@ export class IssueCredential extends needs({
 }) {
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
   execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
-    return attempt(this.ports, tenantId, async (known) => {
-      const accepted = await this.#accept(known, request);
-      const { configuration, token, seal, spending } = accepted;
-      const session = await this.#session(known, accepted);
-      const { claimsProvider } = this.ports;
-      const atHand = await claimsProvider.atHand(known.configured, session, configuration);
-      if (atHand !== undefined) {
-        return {
-          status: 200,
-          ...(await seal(await this.#handOut(known, accepted, session, atHand, spending))),
-        };
-      }
-      await this.ports.credentialFactory.assertReady(known.configured, configuration);
-      // The request is spent before a backend is called, so that nobody has it called twice.
-      await this.#spend(known, accepted, session);
-      const provided = await claimsProvider.provide(known.configured, session, configuration, token);
-      if ('intervalSeconds' in provided) {
-        const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);
-        return { status: 202, ...(await seal(deferred)) };
-      }
-      return { status: 200, ...(await seal(await this.#handOut(known, accepted, session, provided.claims))) };
-    });
+    return attempt(this.ports, tenantId, (known) =>
+      namingSchemes(known.configured, () => this.#issue(known, request)),
+    );
+  }
+
+  async #issue(known: Known, request: WalletRequest): Promise<WalletAnswer> {
+    const accepted = await this.#accept(known, request);
+    const { configuration, token, seal, spending } = accepted;
+    const session = await this.#session(known, accepted);
+    const { claimsProvider } = this.ports;
+    const atHand = await claimsProvider.atHand(known.configured, session, configuration);
+    if (atHand !== undefined) {
+      return {
+        status: 200,
+        ...(await seal(await this.#handOut(known, accepted, session, atHand, spending))),
+      };
+    }
+    await this.ports.credentialFactory.assertReady(known.configured, configuration);
+    // The request is spent before a backend is called, so that nobody has it called twice.
+    await this.#spend(known, accepted, session);
+    const provided = await claimsProvider.provide(known.configured, session, configuration, token);
+    if ('intervalSeconds' in provided) {
+      const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);
+      return { status: 202, ...(await seal(deferred)) };
+    }
+    return { status: 200, ...(await seal(await this.#handOut(known, accepted, session, provided.claims))) };
   }
 
   /** Nothing is made for a request that is going to be refused, however often it comes. */

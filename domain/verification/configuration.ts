@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { Purposes, RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
-import { INVOCATION_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
+import { LINE_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
+import { InvocationUri } from '../shared/invocation-uri.ts';
 import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { isUri, normalWebAddress } from '../shared/uri.ts';
-import { isWebAddress } from '../shared/web-address.ts';
+import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
@@ -65,20 +66,6 @@ export const RedirectUri = z
 const ConfirmingElements = z
   .record(textUpTo(500), z.strictObject({ namespace: textUpTo(500), element: textUpTo(500) }))
   .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
-
-/** A scheme of wallets or the universal link of one; parameters are appended. */
-const InvocationUri = z
-  .string()
-  .max(500)
-  .regex(/^(?!https?:)[a-z][a-z0-9+.-]*:\/\/|^https:\/\/[^#\s]+$/, {
-    message: 'a scheme of wallets such as openid4vp://, or an https address without a fragment',
-  })
-  .refine((text) => {
-    const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
-    if (scheme !== 'https:') return isSchemeOfApp(scheme) && isUri(`${text.replace(/:\/\/$/, '://x')}`);
-    return isUri(text) && isWebAddress(text);
-  }, 'characters of a URI (RFC 3986); a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets')
-  .meta({ pattern: INVOCATION_PATTERN });
 
 const PRESENTED_VALUES = ['disclosed', 'requested'] as const;
 export type PresentedValues = (typeof PRESENTED_VALUES)[number];
@@ -168,6 +155,17 @@ export const PresentationConfigurationBody = z
     invocationUri: InvocationUri.default(INVOCATION_URI).describe(
       'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
     ),
+    clientName: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(new RegExp(LINE_PATTERN), 'one line of text')
+      .nullish()
+      .describe(
+        'Sent as client_name of client_metadata: who asks, as wallets may show it. OpenID4VP 1.0 does not define it: most wallets pass ' +
+          'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
+      ),
+    logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
     expectedOrigins: z
       .array(Origin)
       .max(10)

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readProofs, resolveConfiguration } from '../../../domain/issuance/credential-request.ts';
-import { checkOfferRequest, composeOffer, OfferRequest } from '../../../domain/issuance/offer.ts';
+import { checkOfferRequest, composeOffer, OfferRequest, offerLink } from '../../../domain/issuance/offer.ts';
 import type { WalletTokenClaims } from '../../../domain/oauth/access-token.ts';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../../../domain/oauth/token-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -114,6 +114,38 @@ describe('An offer', () => {
     expect(told({ tx_code: 'ab1', tx_code_description: 'by post' })).to.deep.equal({
       ...{ input_mode: 'text', length: 3, description: 'by post' },
     });
+  });
+});
+
+describe('The link of an offer', () => {
+  const link = (invocationUri?: string) => {
+    const request = OfferRequest.safeParse({
+      ...{ response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] },
+      ...(invocationUri !== undefined && { invocationUri }),
+    });
+    return request.success ? offerLink('https://i.example/o', request.data.invocationUri) : 'refused';
+  };
+  const query = 'credential_offer_uri=https%3A%2F%2Fi.example%2Fo';
+
+  it('starts any wallet, those of a profile, or the own one', () => {
+    expect(link()).to.equal(`openid-credential-offer://?${query}`);
+    expect(link('haip-vci://')).to.equal(`haip-vci://?${query}`);
+    expect(link('https://wallet.example/add?from=acme')).to.equal(
+      `https://wallet.example/add?from=acme&${query}`,
+    );
+  });
+
+  it('starts nothing else', () => {
+    for (const other of [
+      'javascript://',
+      'http://wallet.example',
+      'intent://x',
+      'ms-word://',
+      'https://a b',
+      '',
+    ]) {
+      expect(link(other), other).to.equal('refused');
+    }
   });
 });
 
