@@ -6,6 +6,7 @@ import type { CredentialConfiguration } from './configuration.ts';
 import { disclosability } from './disclosability.ts';
 import { withReadableImages } from './display.ts';
 import { vctOf } from './metadata.ts';
+import { knownPaths } from './type-claims.ts';
 
 type ClaimDescription = NonNullable<CredentialConfiguration['config']['claims']>[number];
 type TypeObject = Exclude<CredentialConfiguration['vct'], string | null | undefined>;
@@ -27,7 +28,7 @@ export function typeMetadata(
     name: config.display?.[0]?.name,
     description,
     display: config.display?.flatMap(typeDisplay),
-    claims: config.claims?.map((claim) => claimMetadata(claim, frame)),
+    claims: claimsOf(configuration, frame),
     ...withLocales(own),
     vct: vctOf(configuration, issuer),
   });
@@ -75,6 +76,16 @@ function typeDisplay(display: CredentialDisplay): JsonObject[] {
   const simple = compact({ logo, background_image, background_color, text_color });
   const hasLook = Object.keys(simple).length > 0;
   return [compact({ locale, name, description, rendering: hasLook ? { simple } : undefined })];
+}
+
+/** All that a credential may have; what is said of some of them stands beside. */
+function claimsOf(configuration: CredentialConfiguration, frame: Frame | undefined): JsonObject[] {
+  const described = new Map(
+    (configuration.config.claims ?? []).map((claim) => [JSON.stringify(claim.path), claim]),
+  );
+  return knownPaths(configuration, frame).map((path) =>
+    claimMetadata(described.get(JSON.stringify(path)) ?? { path }, frame),
+  );
 }
 
 /** SD-JWT VC section 5.6 */

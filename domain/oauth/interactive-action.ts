@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WEB_ADDRESS_PATTERN } from '../shared/address-patterns.ts';
+import { PAGE_PATTERN } from '../shared/address-patterns.ts';
 import { Reference } from '../shared/bounds.ts';
 import { isUri } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
@@ -29,7 +29,7 @@ export const InteractiveAction = z
           (text) => isPage(text.replaceAll('{auth_session}', 'x')),
           'an http or https address of characters of a URI (RFC 3986); {auth_session} in it is replaced',
         )
-        .meta({ pattern: WEB_ADDRESS_PATTERN })
+        .meta({ pattern: PAGE_PATTERN })
         .describe(
           'The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter ' +
             'return_to is appended: where the page sends the browser when the user is done, with &error=access_denied ' +

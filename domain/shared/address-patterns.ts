@@ -62,6 +62,8 @@ const app = (more = '') => {
 const HARMFUL = HARMFUL_SCHEMES.join('|');
 
 export const WEB_ADDRESS_PATTERN = `^${WEB}$`;
+/** `{auth_session}` may stand in it. */
+export const PAGE_PATTERN = `^${web('|\\{auth_session\\}')}$`;
 export const ISSUER_PATTERN = `^${PLACE}(/([:/@${PLAIN}]|${ENCODED})*)?$`;
 export const IMAGE_PATTERN = `^(${WEB}|${DATA})$`;
 export const CONTACT_PATTERN = `^(${WEB}|mailto:[A-Za-z0-9._~+-]+@[A-Za-z0-9.-]+|tel:[0-9+()-]+)$`;

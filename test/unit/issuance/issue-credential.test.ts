@@ -217,9 +217,9 @@ describe('IssueCredential', () => {
     const { credentials } = await wallet.issue(body.access_token, named);
     expect(decode(credentials[0]?.credential ?? '').payload).not.to.have.property('cnf');
     const byConfiguration = await wallet.wanting(body.access_token, {
-      credential_configuration_id: 'unbound',
+      credential_configuration_id: 'card',
     });
-    expect(await endOf(execute(byConfiguration))).to.equal('invalid_credential_request');
+    expect(await endOf(execute(byConfiguration))).to.equal('insufficient_scope');
   });
 
   it('is not found at a tenant that is not there', async () => {
