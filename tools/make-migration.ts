@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { connect, dialectOf, folderOf } from '../adapters/persistence/database.ts';
+import { connect, dialectOf } from '../adapters/persistence/database.ts';
+import { folderOf } from '../adapters/persistence/migrate.ts';
 
 /**
  * `npm run migration -- <name>`: writes what the rows gained since the last snapshot as a new migration, for
@@ -18,7 +19,7 @@ const urls = [
 for (const url of urls) {
   const folder = folderOf(dialectOf(url));
   const last = readdirSync(folder).filter((file) => file.startsWith('Migration')).length;
-  const orm = await connect({ url, poolSize: 1 }, 'migrate');
+  const orm = await connect({ url, poolSize: 1 });
   const { fileName } = await orm.migrator.create(undefined, false, false, name);
   await orm.close();
   if (fileName === '') {
@@ -34,7 +35,12 @@ for (const url of urls) {
     /\n+ {2}override down\(\)[\s\S]*?\n {2}\}\n/,
     '\n',
   );
-  writeFileSync(path, text.replaceAll(made, numbered));
+  const own = text
+    .replaceAll(made, numbered)
+    .replace("'@mikro-orm/migrations'", "'../migration.ts'")
+    .replace('override name', 'readonly name')
+    .replace(/override up\(\): [^{]+\{/, 'up(): void {');
+  writeFileSync(path, own);
   rmSync(join(folder, fileName));
   console.log(`${relative('.', path)}; \`npm run format\` gives it its form`);
 }

@@ -1,4 +1,3 @@
-import type { EntityManager, MikroORM } from '@mikro-orm/core';
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { Maintenance } from '../../application/ports/maintenance.ts';
 import type { NotedSession } from '../../application/ports/store.ts';
@@ -6,14 +5,17 @@ import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
-import { settleChain } from './administration/audit-chain.ts';
-import { lockTenant } from './administration/revisions.ts';
+import { auditMacs } from './audit-keys.ts';
+import { beginOnPostgres, beginOnSqlite } from './begin-log.ts';
 import { reaching } from './database-faults.ts';
+import { type JobSql, postgresJobs, sqliteJobs } from './maintenance/job-sql.ts';
 import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
+import type { Database } from './opened.ts';
 import { PostgresChains } from './postgres/audit-chain.ts';
 import { PostgresCommit } from './postgres/commit.ts';
 import { noteOnPostgres } from './postgres/notes.ts';
 import { postgresSql } from './postgres/sql.ts';
+import { type DocumentStatements, POSTGRES_DOCUMENTS, type Read, SQLITE_DOCUMENTS } from './readers.ts';
 import { type ListingStatements, POSTGRES_LISTING, SQLITE_LISTING, type TenantQuery } from './reads.ts';
 import { sqliteChain } from './sqlite/audit-chain.ts';
 import { SqliteCommit } from './sqlite/commit.ts';
@@ -33,42 +35,63 @@ export type DialectPaths = {
   readonly listing: ListingStatements;
   readonly maintenance: Maintenance;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
-  /** The first thing that a transaction does which is going to write. */
-  readonly beginWriting: (em: EntityManager) => Promise<void>;
-  /** Lets one transaction of the tenant on; the others that lock wait for its end. */
-  readonly lock: (em: EntityManager, tenantId: TenantId) => Promise<void>;
+  /** What belongs to a whole `exclusively` uses this. */
+  readonly read: Read;
+  readonly documents: DocumentStatements;
   /** What is remembered of the end of these chains is out of date. */
   readonly moved: (scopes: readonly string[]) => void;
 };
 
-export async function onSqlite(orm: MikroORM, cipher: Cipher, macs: Macs): Promise<DialectPaths> {
-  const sql = await sqliteSql(orm);
+/** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
+export async function onSqlite(
+  database: Database,
+  cipher: Cipher,
+  check: (sql: JobSql) => Promise<void>,
+  writes: boolean,
+): Promise<DialectPaths & { readonly macs: Macs }> {
+  const sql = sqliteSql(database.native);
+  const jobs = sqliteJobs(sql);
+  await check(jobs);
+  const macs = await auditMacs(jobs, cipher);
+  if (writes) await beginOnSqlite(sql, macs);
+  const run = await sql.single((own) => own);
   return {
+    macs,
     commit: new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId)),
     note: (...asked) => noteOnSqlite(sql, ...asked),
     query:
       (tenantId) =>
       (statement, ...parameters) =>
-        sql.single((run) => run.all(statement, tenantId, ...parameters)),
+        sql.single((own) => own.all(statement, tenantId, ...parameters)),
     listing: SQLITE_LISTING,
     maintenance: sqliteMaintenance(sql, cipher),
     exclusively: sql.exclusively,
-    // A transaction that has read cannot go on to write after a command has, so it takes its place before.
-    beginWriting: async (em) => {
-      await em.getConnection().execute('delete from leases where 0', [], 'run', em.getTransactionContext());
-    },
-    // There is one transaction at a time anyway.
-    lock: async () => {},
+    read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
+    documents: SQLITE_DOCUMENTS,
     moved: () => {},
   };
 }
 
-export async function onPostgres(orm: MikroORM, cipher: Cipher, macs: Macs): Promise<DialectPaths> {
-  const sql = await postgresSql(orm);
-  const chains = new PostgresChains(sql, macs, (tenantId) =>
-    reaching(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId))),
-  );
+/** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
+export async function onPostgres(
+  database: Database,
+  cipher: Cipher,
+  check: (sql: JobSql) => Promise<void>,
+  writes: boolean,
+): Promise<DialectPaths & { readonly macs: Macs }> {
+  const sql = postgresSql(database.native);
+  const jobs = postgresJobs(sql);
+  await check(jobs);
+  const macs = await auditMacs(jobs, cipher);
+  if (writes) await beginOnPostgres(sql, macs);
+  const chains = new PostgresChains(sql, macs, async (tenantId) => {
+    // A chain that has not begun, or that somebody broke.
+    const { settleChain } = await import('./administration/audit-chain.ts');
+    const orm = await database.orm();
+    await reaching(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId)));
+  });
   return {
+    macs,
     commit: new PostgresCommit(sql, cipher, chains),
     note: (...asked) => noteOnPostgres(sql, ...asked),
     query:
@@ -80,8 +103,8 @@ export async function onPostgres(orm: MikroORM, cipher: Cipher, macs: Macs): Pro
     listing: POSTGRES_LISTING,
     maintenance: postgresMaintenance(sql, cipher),
     exclusively: (work) => work(),
-    beginWriting: async () => {},
-    lock: lockTenant,
+    read: (statement, ...parameters) => sql.query(statement, parameters),
+    documents: POSTGRES_DOCUMENTS,
     moved: (scopes) => chains.forget(scopes),
   };
 }

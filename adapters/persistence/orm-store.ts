@@ -1,14 +1,12 @@
-import type { EntityManager, MikroORM } from '@mikro-orm/core';
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { Maintenance } from '../../application/ports/maintenance.ts';
-import {
-  preconditionOf,
-  type ServiceReader,
-  type ServiceRepositories,
-  type TenantReader,
-  type TenantRepositories,
-  type TenantWriting,
-  type Writing,
+import type {
+  ServiceReader,
+  ServiceRepositories,
+  TenantReader,
+  TenantRepositories,
+  TenantWriting,
+  Writing,
 } from '../../application/ports/repositories.ts';
 import {
   type ListKeeping,
@@ -21,25 +19,19 @@ import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
-import type { ConfiguredKind } from '../../domain/tenants/revisions.ts';
-import { appendEntries, beginLog } from './administration/audit-chain.ts';
-import { auditMacs } from './administration/audit-keys.ts';
-import { auditedService, auditedTenant } from './administration/audited-repositories.ts';
-import { checkCipher } from './administration/check-cipher.ts';
-import { Journal } from './administration/journal.ts';
-import { assertHolds, assertTenantHolds } from './administration/preconditions.ts';
-import { tenantRepositories } from './administration/repositories.ts';
-import { raiseRevision } from './administration/revisions.ts';
-import { serviceRepositories } from './administration/service-repositories.ts';
+import type { UnitsOfWork } from './administration/units-of-work.ts';
+import { checkCipher } from './check-cipher.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
+import type { Database } from './opened.ts';
+import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
 import { lockSqlite } from './sqlite/lock.ts';
 
 /** The store on PostgreSQL or SQLite. */
 export class OrmStore extends Store {
-  readonly #orm: MikroORM;
+  readonly #database: Database;
   readonly #cipher: Cipher;
   /** Of the audit log. */
   readonly macs: Macs;
@@ -47,19 +39,19 @@ export class OrmStore extends Store {
   readonly #reads = new Map<TenantId, TenantReads>();
   readonly #quotas: Quotas | undefined;
   readonly #letGo: () => void;
+  #units: Promise<UnitsOfWork> | undefined;
   /** Is told of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
 
   private constructor(
-    orm: MikroORM,
+    database: Database,
     cipher: Cipher,
-    macs: Macs,
-    dialect: DialectPaths,
+    { macs, ...dialect }: DialectPaths & { readonly macs: Macs },
     { quotas, letGo }: { readonly quotas: Quotas | undefined; readonly letGo: () => void },
   ) {
     super();
     this.#quotas = quotas;
-    this.#orm = orm;
+    this.#database = database;
     this.#letGo = letGo;
     this.#cipher = cipher;
     this.macs = macs;
@@ -77,8 +69,8 @@ export class OrmStore extends Store {
     cipher: Cipher,
   ): Promise<OrmStore> {
     let letGo = () => {};
-    const onConnected = async (opened: MikroORM) => {
-      if (alone) letGo = await hold(settings.url, opened);
+    const onConnected = async (opened: Database) => {
+      if (alone) letGo = hold(settings.url, opened);
     };
     try {
       return await OrmStore.#open(await openDatabase({ ...settings, onConnected }), settings, cipher, () =>
@@ -91,23 +83,19 @@ export class OrmStore extends Store {
   }
 
   static async #open(
-    orm: MikroORM,
+    database: Database,
     settings: DatabaseSettings,
     cipher: Cipher,
     letGo: () => void,
   ): Promise<OrmStore> {
+    // What leaves the tables as they are only reads.
+    const writes = settings.migrates !== false;
     try {
-      // What leaves the tables as they are only reads.
-      await checkCipher(orm.em.fork(), cipher, settings.migrates !== false);
-      const macs = await auditMacs(orm.em.fork({ clear: true }), cipher);
-      if (settings.migrates !== false) await beginLog(orm.em.fork({ clear: true }), macs);
-      const open = dialectOf(settings.url) === 'sqlite' ? onSqlite : onPostgres;
-      return new OrmStore(orm, cipher, macs, await open(orm, cipher, macs), {
-        quotas: settings.quotas,
-        letGo,
-      });
+      const open = database.dialect === 'sqlite' ? onSqlite : onPostgres;
+      const paths = await open(database, cipher, (sql) => checkCipher(sql, cipher, writes), writes);
+      return new OrmStore(database, cipher, paths, { quotas: settings.quotas, letGo });
     } catch (error) {
-      await orm.close();
+      await database.close();
       throw error;
     }
   }
@@ -153,72 +141,67 @@ export class OrmStore extends Store {
     work: (own: TenantRepositories) => Promise<T>,
     writing: TenantWriting,
   ): Promise<T>;
-  override forTenant<T>(
+  override async forTenant<T>(
     tenantId: TenantId,
     work: (own: TenantRepositories) => Promise<T>,
     writing?: TenantWriting,
   ): Promise<T> {
-    return this.#transaction(writing, async (em, journal) => {
-      const condition = preconditionOf(writing);
-      if (writing?.alone || condition !== undefined) await this.#dialect.lock(em, tenantId);
-      em.setFilterParams('tenant', { tenantId });
-      const raised = new Map<ConfiguredKind, Promise<void>>();
-      // Before the first write: the one who writes to a tenant locks its row before any other of its own.
-      const touch = (kind: ConfiguredKind) => {
-        const raising = raised.get(kind) ?? raiseRevision(em, tenantId, kind, { isFirst: raised.size === 0 });
-        raised.set(kind, raising);
-        return raising;
-      };
-      const plain = tenantRepositories(em, this.#cipher, tenantId, touch, this.#quotas);
-      await assertHolds(writing, plain);
-      return work(auditedTenant(plain, tenantId, journal, now));
-    });
+    if (writing !== undefined) return (await this.#writing()).forTenant(tenantId, work, writing);
+    const { read, documents, exclusively } = this.#dialect;
+    const seldom = async () => (await this.#writing()).seldomRead(tenantId);
+    const reader = tenantReader(read, documents, { cipher: this.#cipher, tenantId }, seldom);
+    // Who only reads was given its type by the declarations above.
+    return exclusively(() => reaching(() => work(reader as TenantRepositories)));
   }
 
   override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
-  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
-    return this.#transaction(writing, async (em, journal) => {
-      const plain = serviceRepositories(em, this.#cipher, this.#quotas);
-      const condition = preconditionOf(writing);
-      if (condition !== undefined) await this.#dialect.lock(em, condition.id as TenantId);
-      await assertTenantHolds(writing, plain);
-      return work(auditedService(plain, journal, now));
-    });
+  override async forService<T>(
+    work: (all: ServiceRepositories) => Promise<T>,
+    writing?: Writing,
+  ): Promise<T> {
+    if (writing !== undefined) return (await this.#writing()).forService(work, writing);
+    const reader = serviceReader(this.#dialect.read, async () => (await this.#writing()).ofService());
+    return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
   }
 
   override async ping(): Promise<void> {
-    await reaching(() => this.#orm.em.fork().getConnection().execute('select 1'));
+    await reaching(() => this.#database.all('select 1'));
   }
 
   async close(): Promise<void> {
-    await this.#orm.close();
+    await this.#database.close();
     this.#letGo();
   }
 
-  /** The audit log comes last, so that its entries lock nothing while the work goes on. */
-  async #transaction<T>(
-    writing: Writing | undefined,
-    work: (em: EntityManager, journal: Journal) => Promise<T>,
-  ): Promise<T> {
-    const journal = new Journal(writing?.by);
-    const transaction = () =>
-      this.#orm.em.fork({ clear: true }).transactional(async (em) => {
-        if (writing !== undefined) await this.#dialect.beginWriting(em);
-        const done = await work(em, journal);
-        await journal.write(now(), (scope, additions) => appendEntries(em, this.macs, scope, additions));
-        return done;
-      });
-    const result = await this.#dialect.exclusively(() => reaching(transaction));
-    this.#dialect.moved(journal.scopes);
-    return result;
+  /** Loaded when somebody writes what is configured: what wallets and their issuers ask for does without. */
+  #writing(): Promise<UnitsOfWork> {
+    this.#units ??= this.#loadUnits().catch((error) => {
+      this.#units = undefined;
+      throw error;
+    });
+    return this.#units;
+  }
+
+  async #loadUnits(): Promise<UnitsOfWork> {
+    const [orm, { UnitsOfWork: Units }] = await Promise.all([
+      this.#database.orm(),
+      import('./administration/units-of-work.ts'),
+    ]);
+    return new Units({
+      dialect: this.#database.dialect,
+      orm,
+      cipher: this.#cipher,
+      macs: this.macs,
+      quotas: this.#quotas,
+      exclusively: this.#dialect.exclusively,
+      moved: this.#dialect.moved,
+    });
   }
 }
 
-const now = () => new Date();
-
 /** @returns what lets go of it. */
-async function hold(url: string, orm: MikroORM): Promise<() => void> {
+function hold(url: string, { native }: Database): () => void {
   if (dialectOf(url) !== 'sqlite') return () => {};
-  return lockSqlite(url.slice('sqlite:'.length), (await orm.em.getConnection().getNativeClient()) as object);
+  return lockSqlite(url.slice('sqlite:'.length), native);
 }

@@ -183,7 +183,7 @@ for (const kind of databases()) {
       let clients: Client[];
       let close: () => Promise<void>;
       beforeEach(async () => {
-        const orm = await connect({ url: database?.url ?? '', poolSize: 4 }, 'migrate');
+        const orm = await connect({ url: database?.url ?? '', poolSize: 4 });
         const pool = (await orm.em.getConnection().getNativeClient()) as { connect(): Promise<Client> };
         clients = await Promise.all([pool.connect(), pool.connect()]);
         close = async () => {

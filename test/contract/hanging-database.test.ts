@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import type { TenantReader } from '../../application/ports/repositories.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
@@ -199,12 +200,11 @@ describe('A database that is silent', function () {
 
   it('is no reason to wait for a connection for longer than for an answer', async () => {
     const ends: (() => void)[] = [];
-    const held = Array.from({ length: POOL }, () =>
-      store.forTenant(tenantId, async ({ clients }) => {
-        await clients.list();
-        await new Promise<void>((resolve) => ends.push(resolve));
-      }),
-    );
+    const hold = async ({ clients }: TenantReader) => {
+      await clients.list();
+      await new Promise<void>((resolve) => ends.push(resolve));
+    };
+    const held = Array.from({ length: POOL }, () => store.forTenant(tenantId, hold, { by: 'system' }));
     while (ends.length < POOL) await new Promise((resolve) => setTimeout(resolve, 5));
     const start = performance.now();
     const waiting = Promise.all(Array.from({ length: 10 }, () => unavailable(head())));

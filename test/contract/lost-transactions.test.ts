@@ -1,6 +1,7 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { expect } from 'chai';
-import { connect } from '../../adapters/persistence/database.ts';
+import { openDatabase } from '../../adapters/persistence/database.ts';
+import type { Database } from '../../adapters/persistence/opened.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 
 const POOL = 2;
@@ -11,6 +12,7 @@ type Sqlite = { pragma(text: string, options?: { simple: true }): unknown };
 for (const kind of databases()) {
   describe(`A transaction that ${kind.name} ends by itself`, () => {
     let database: TestDatabase | undefined;
+    let opened: Database;
     let orm: MikroORM;
     before(async function () {
       this.timeout(60_000);
@@ -19,9 +21,10 @@ for (const kind of databases()) {
       await rawSql(database.url, (run) => run('create table notes (text text)'));
     });
     beforeEach(async () => {
-      orm = await connect({ url: database?.url ?? '', poolSize: POOL }, 'serve');
+      opened = await openDatabase({ url: database?.url ?? '', poolSize: POOL });
+      orm = await opened.orm();
     });
-    afterEach(() => orm.close());
+    afterEach(() => opened.close());
     after(() => database?.drop());
 
     const write = (text: string, more = async (_run: (sql: string) => Promise<unknown>) => {}) =>
@@ -42,7 +45,7 @@ for (const kind of databases()) {
 
     if (kind.name === 'sqlite') {
       it('for want of space leaves the next one free to go', async () => {
-        const native = (await orm.em.getConnection().getNativeClient()) as Sqlite;
+        const native = opened.native as Sqlite;
         const pages = Number(native.pragma('page_count', { simple: true }));
         native.pragma(`max_page_count = ${pages}`);
         for (let round = 0; round < 3; round++)
@@ -64,7 +67,7 @@ for (const kind of databases()) {
       });
 
       it('before its first statement writes nothing on another footing', async () => {
-        const pool = (await orm.em.getConnection().getNativeClient()) as {
+        const pool = opened.native as {
           once(event: 'acquire', listener: (client: { end(): Promise<void> }) => void): void;
         };
         for (let round = 0; round < POOL * 2; round++) {

@@ -13,7 +13,7 @@ for (const kind of databases()) {
     after(() => database?.drop());
 
     it('have everything that the rows have, by their snapshot', async () => {
-      const orm = await connect({ url: database?.url ?? '', poolSize: 2 }, 'migrate');
+      const orm = await connect({ url: database?.url ?? '', poolSize: 2 });
       try {
         expect(await orm.migrator.checkSchema()).to.equal(false);
       } finally {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { connect } from '../../adapters/persistence/database.ts';
+import { openDatabase } from '../../adapters/persistence/database.ts';
 import { postgresSql } from '../../adapters/persistence/postgres/sql.ts';
 import { named, type Parameter } from '../../adapters/persistence/statement.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -38,12 +38,12 @@ describe('A statement of wallet paths on PostgreSQL', () => {
   after(() => database?.drop());
 
   /** On one connection, so that the driver makes the first call and the others find the statement prepared. */
-  async function onOne<T>(work: (sql: Awaited<ReturnType<typeof postgresSql>>) => Promise<T>): Promise<T> {
-    const orm = await connect({ url: database?.url ?? '', poolSize: 2 }, 'serve');
+  async function onOne<T>(work: (sql: ReturnType<typeof postgresSql>) => Promise<T>): Promise<T> {
+    const opened = await openDatabase({ url: database?.url ?? '', poolSize: 2 });
     try {
-      return await work(await postgresSql(orm));
+      return await work(postgresSql(opened.native));
     } finally {
-      await orm.close();
+      await opened.close();
     }
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { connect } from '../../adapters/persistence/database.ts';
+import { openDatabase } from '../../adapters/persistence/database.ts';
 import { type PostgresSql, postgresSql } from '../../adapters/persistence/postgres/sql.ts';
 import { named } from '../../adapters/persistence/statement.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
@@ -36,9 +36,9 @@ describe('Changes that wait at the same time on PostgreSQL', function () {
       await run(`create function refuse(told text) returns void language plpgsql as
         $$ begin raise exception '%', told using errcode = 'VC001'; end $$`);
     });
-    const orm = await connect({ url: database.url, poolSize: 8 }, 'serve');
-    close = () => orm.close();
-    sql = await postgresSql(orm);
+    const opened = await openDatabase({ url: database.url, poolSize: 8 });
+    close = () => opened.close();
+    sql = postgresSql(opened.native);
     // Each connection has prepared the statements, as it has soon after a start.
     await Promise.all(
       times(8).map(async (place) => {

@@ -14,10 +14,10 @@ describe('the file of a SQLite database', () => {
   const modes = () =>
     Object.fromEntries(readdirSync(folder).map((name) => [name, statSync(join(folder, name)).mode & 0o777]));
   const opened = async () => {
-    const orm = await openDatabase({ url: `sqlite:${join(folder, 'vidimus.sqlite')}`, poolSize: 2 });
+    const opened = await openDatabase({ url: `sqlite:${join(folder, 'vidimus.sqlite')}`, poolSize: 2 });
     const seen = modes();
-    const native = await orm.em.getConnection().execute('pragma synchronous');
-    await orm.close(true);
+    const native = await opened.all('pragma synchronous');
+    await opened.close();
     return { seen, synchronous: Object.values(native[0] ?? {})[0] };
   };
 

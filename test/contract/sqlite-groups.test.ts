@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { MikroORM } from '@mikro-orm/core';
 import { expect } from 'chai';
-import { connect } from '../../adapters/persistence/database.ts';
+import { openDatabase } from '../../adapters/persistence/database.ts';
+import type { Database } from '../../adapters/persistence/opened.ts';
 import { type SqliteRun, type SqliteSql, sqliteSql } from '../../adapters/persistence/sqlite/sql.ts';
 import { named } from '../../adapters/persistence/statement.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
@@ -15,7 +15,7 @@ const DANGLE = named('dangle', 'insert into replies (note) values ($1)');
 /** How callers whose changes come at the same time share transactions, and what they do not share. */
 describe('Changes that are written together on sqlite', () => {
   let database: TestDatabase;
-  let orm: MikroORM;
+  let opened: Database;
   let sql: SqliteSql;
   const [kind] = databases();
   beforeEach(async () => {
@@ -24,11 +24,11 @@ describe('Changes that are written together on sqlite', () => {
       await run('create table notes (id text primary key, text text)');
       await run('create table replies (note text references notes (id) deferrable initially deferred)');
     });
-    orm = await connect({ url: database.url, poolSize: 2 }, 'serve');
-    sql = await sqliteSql(orm);
+    opened = await openDatabase({ url: database.url, poolSize: 2 });
+    sql = sqliteSql(opened.native);
   });
   afterEach(async () => {
-    await orm.close();
+    await opened.close();
     await database.drop();
   });
 
@@ -127,7 +127,7 @@ describe('Changes that are written together on sqlite', () => {
     this.timeout(20_000);
     const beside = await openRaw(database.url);
     try {
-      const native = (await orm.em.getConnection().getNativeClient()) as { pragma(text: string): void };
+      const native = opened.native as { pragma(text: string): void };
       native.pragma('busy_timeout = 50');
       await beside.run('begin immediate');
       const settled = await many(10, (index) => put(String(index)));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Route } from '../../adapters/http/route.ts';
-import { AUDIT_LOG } from '../../adapters/persistence/administration/audit-keys.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
 import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';

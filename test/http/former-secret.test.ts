@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { AUDIT_LOG } from '../../adapters/persistence/administration/audit-keys.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { populate } from '../support/populated.ts';
 import { runProcess } from '../support/run-command.ts';

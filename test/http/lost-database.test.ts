@@ -13,7 +13,7 @@ type Breakable = { readonly url: string; lose(): Promise<void>; bring(): Promise
 
 /** The disk of the service's own connection is full. */
 async function breakableSqlite({ url }: TestDatabase): Promise<Breakable> {
-  const orm = await connect({ url: 'sqlite::memory:', poolSize: 2 }, 'serve');
+  const orm = await connect({ url: 'sqlite::memory:', poolSize: 2 });
   const prototype = Object.getPrototypeOf(await orm.em.getConnection().getNativeClient()) as Native;
   await orm.close();
   const spy = sinon.spy(prototype, 'pragma');

@@ -3,18 +3,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { QUERY } from '../support/present.ts';
-import { startOptions } from '../support/start-options.ts';
+import { startedProgram, startOptions } from '../support/start-options.ts';
 
-const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
 const STREAMS = 1_000;
 const SESSIONS = 50;
 /** Of the streams. */
 const MAX_MIB = 50;
-/** Of the process; the built service takes 25 MiB less, since it carries no compiler. */
+/** Of the process. */
 const MAX_TOTAL_MIB = 175;
 /** Elsewhere there is no such file; that streams work is tested there all the same. */
 const isMeasurable = process.platform === 'linux';
@@ -33,7 +31,7 @@ describe('a thousand event streams on one process', function () {
     const port = await freePort(createServer);
     address = `http://127.0.0.1:${port}`;
     const { environment, nodeOptions } = startOptions();
-    child = spawn(process.execPath, [...nodeOptions, MAIN], {
+    child = spawn(process.execPath, [...nodeOptions, startedProgram()], {
       env: {
         ...environment,
         PATH: process.env['PATH'],

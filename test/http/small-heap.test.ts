@@ -3,13 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
+import { startedProgram, startOptions } from '../support/start-options.ts';
 import { ROOT, TENANT_ROLES } from '../support/test-service.ts';
 
-const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
 const HEAP_MEBIBYTES = 256;
 const TENANTS = 3;
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -37,7 +36,7 @@ describe('A service with a small heap', function () {
     address = `http://localhost:${port}`;
     child = spawn(
       process.execPath,
-      [`--max-old-space-size=${HEAP_MEBIBYTES}`, '--max-semi-space-size=2', MAIN],
+      [...startOptions().nodeOptions, `--max-old-space-size=${HEAP_MEBIBYTES}`, startedProgram()],
       {
         env: {
           ...bareEnvironment(),

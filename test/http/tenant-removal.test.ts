@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AUDIT_LOG } from '../../adapters/persistence/administration/audit-keys.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
 import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,5 +20,11 @@ export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.
   const words = (text: string) => text.split(' ').filter((word) => word !== '');
   const assignments = words(before).filter((word) => /^[A-Z_]+=/.test(word));
   const environment = Object.fromEntries(assignments.map((word) => word.split('=')));
-  return { environment, nodeOptions: words(after).slice(0, -1) };
+  return { environment, nodeOptions: words(after).filter((word) => word.startsWith('--')) };
+}
+
+/** The program that `npm start` runs, built if it has to be. */
+export function startedProgram(): string {
+  const asked = fileURLToPath(new URL('../../tools/program.mjs', import.meta.url));
+  return execFileSync(process.execPath, [asked], { encoding: 'utf8' }).trim();
 }

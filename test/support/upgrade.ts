@@ -1,5 +1,5 @@
 import { renameSync, rmSync } from 'node:fs';
-import { connect } from '../../adapters/persistence/database.ts';
+import { bringUp } from '../../adapters/persistence/database.ts';
 import { databases, rawSql, type TestDatabase } from './databases.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
@@ -58,9 +58,7 @@ async function goBack(kind: Upgrade['kind'], url: string, migration: string): Pr
   );
   if (isSqlite) renameSync(url.slice('sqlite:'.length), former);
   else await rawSql(url, (run) => run('create schema public'));
-  const orm = await connect({ url, poolSize: 2 }, 'migrate');
-  await orm.migrator.up({ to: migration });
-  await orm.close();
+  await bringUp({ url, poolSize: 2 }, migration);
   await rawSql(url, async (run) => {
     if (isSqlite) await run(`attach database '${former}' as former`);
     const columns = isSqlite

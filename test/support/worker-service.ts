@@ -5,12 +5,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from './compile-cache.ts';
+import { startedProgram } from './start-options.ts';
 import { type Answer, type Callable, type CallOptions, ROOT } from './test-service.ts';
 
-const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
 /** Found in what the operating system says of a process. */
 export const NODE_OPTION = '--max-semi-space-size=3';
 const PATIENCE_MS = 30_000;
@@ -35,7 +34,7 @@ export class WorkerService {
   constructor(port: number, environment: Readonly<Record<string, string>>) {
     this.address = `http://localhost:${port}`;
     this.#folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
-    this.process = spawn(process.execPath, [NODE_OPTION, MAIN], {
+    this.process = spawn(process.execPath, [NODE_OPTION, startedProgram()], {
       env: {
         ...bareEnvironment(),
         HOST: '127.0.0.1',

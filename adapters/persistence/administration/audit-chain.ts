@@ -9,7 +9,6 @@ import {
 import {
   type Attributed,
   type AuditHead,
-  begin,
   type Extension,
   extend,
   type FoundChain,
@@ -17,8 +16,8 @@ import {
 } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { TenantRow } from '../rows/administration.row.ts';
-import { AuditEntryRow, AuditHeadRow, readHead } from '../rows/audit.row.ts';
+import { AuditEntryRow, AuditHeadRow } from '../rows/audit.row.ts';
+import { readHead } from '../rows/audit-head.ts';
 
 /** Chains are named by the caller: that of the service belongs to no tenant. */
 const UNSCOPED = { filters: { tenant: false }, disableIdentityMap: true } as const;
@@ -52,19 +51,6 @@ async function write(em: EntityManager, scope: string, { entries, head }: Extens
 /** Makes a chain one that can be written to by who knows its head: begins it, or says that somebody broke it. */
 export async function settleChain(em: EntityManager, macs: Macs, scope: string): Promise<void> {
   await write(em, scope, settle(macs, scope, await lockChain(em, scope), new Date()));
-}
-
-/** Begins the log unless it has begun; the one who does so at the same moment finds it done. */
-export async function beginLog(em: EntityManager, macs: Macs): Promise<void> {
-  if ((await auditLog(em, SERVICE_SCOPE).head()) !== undefined) return;
-  await em.transactional(async (own) => {
-    // A write comes first: SQLite does not let a transaction that has read go on to write after somebody else did.
-    await makeRoom(own, SERVICE_SCOPE);
-    const { head, lastSequence: last } = await lockChain(own, SERVICE_SCOPE);
-    // Entries without a head are for the next writer to complain of.
-    if (head !== undefined || last > 0) return;
-    await write(own, SERVICE_SCOPE, begin(macs, await own.count(TenantRow), new Date()));
-  });
 }
 
 /** Writers of one chain come one after the other, also those that begin it. */

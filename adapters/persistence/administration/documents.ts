@@ -5,8 +5,9 @@ import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { DocumentKind } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { documentRows, tableOf } from '../rows/administration.row.ts';
+import { documentRows } from '../rows/administration.row.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
+import { byId, MARK_LENGTH, placeOf, tableOf } from '../rows/document-tables.ts';
 import { insertUnique } from './existing.ts';
 import type { ProfileKeeper } from './profiles.ts';
 import type { QuotaKeeper } from './quotas.ts';
@@ -15,19 +16,8 @@ import { withKeysSealedAnew } from './sealed-keys.ts';
 type AnyRow = Record<string, unknown>;
 /** Statements bypass the identity map, so it must not answer with what a row was before. */
 export const FRESH = { disableIdentityMap: true } as const;
-/** By code unit: a database would order by its locale. */
-export const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
-export const byClientId = (a: { readonly clientId: string }, b: { readonly clientId: string }) =>
-  a.clientId < b.clientId ? -1 : 1;
-
-/** The start of a sealed body holds what was drawn for this seal alone, so no two writes have the same. */
-const MARK_LENGTH = 64;
 /** More than these are read with all others. */
 const MAX_CHANGED = 100;
-
-export function placeOf(table: string, tenantId: string, id: string): string {
-  return `${table}/body/${tenantId}/${id}`;
-}
 
 const NOTHING: Listing<never> = { documents: [], marks: new Map() };
 

@@ -9,7 +9,7 @@ import {
   type Quotas,
   WEIGHED,
 } from '../../../domain/tenants/quotas.ts';
-import { tableOf } from '../rows/administration.row.ts';
+import { tableOf } from '../rows/document-tables.ts';
 
 /**
  * Looks after a write whether the tenant has more than it may. Every writer holds the row of its tenant by then, so what

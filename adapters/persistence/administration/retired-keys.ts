@@ -6,7 +6,7 @@ import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { RetiredKeyRow } from '../rows/administration.row.ts';
 import { decodeDocument } from '../rows/document-codec.ts';
-import { placeOf } from './documents.ts';
+import { placeOf } from '../rows/document-tables.ts';
 
 /** Notes keys that are to be destroyed at their provider, in the transaction in which the last key chain loses them. */
 export async function retire(em: EntityManager, keys: readonly RetiredKey[]): Promise<void> {

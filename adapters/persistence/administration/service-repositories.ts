@@ -4,18 +4,19 @@ import { keysAtProviders } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
-import { beginRemoval, endRemoval } from '../maintenance/tenant-remains.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
+import { byClientId, byId } from '../rows/document-tables.ts';
 import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
 import { lockHead, serviceAuditLog } from './audit-chain.ts';
 import type { PlainServiceRepositories } from './audited-repositories.ts';
 import { addClient, saveClient } from './clients.ts';
-import { byClientId, byId, documentsOf, FRESH } from './documents.ts';
+import { documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
 import { ProfileKeeper } from './profiles.ts';
 import { QuotaKeeper } from './quotas.ts';
 import { keyChainsOf, retire } from './retired-keys.ts';
 import { raiseRevision } from './revisions.ts';
+import { beginRemoval, endRemoval } from './tenant-removal.ts';
 
 export function serviceRepositories(
   em: EntityManager,

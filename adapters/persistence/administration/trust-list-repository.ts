@@ -8,8 +8,9 @@ import {
   type PublishedList,
 } from '../../../domain/trust-lists/published-list.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
+import { byId } from '../rows/document-tables.ts';
 import { TrustListRow, TrustListVersionRow } from '../rows/trust-list.row.ts';
-import { byId, FRESH } from './documents.ts';
+import { FRESH } from './documents.ts';
 import { existing, insertUnique } from './existing.ts';
 
 const NEWEST = { sequenceNumber: 'desc' } as const;

@@ -2,14 +2,15 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance, ResealPlace } from '../../../application/ports/maintenance.ts';
 import { checkHead, sealHead } from '../../../domain/audit/chain.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { DOCUMENTS } from '../../../domain/resources.ts';
 import { parseJsonObject } from '../../../domain/shared/json.ts';
-import { AUDIT_LOG, auditKeyPlace } from '../administration/audit-keys.ts';
-import { placeOf } from '../administration/documents.ts';
 import { presentPrefix, sealedAnew, withKeysSealedAnew } from '../administration/sealed-keys.ts';
-import { documentRows, tableOf } from '../rows/administration.row.ts';
+import { AUDIT_LOG, auditKeyPlace } from '../audit-keys.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
+import { placeOf, tableOf } from '../rows/document-tables.ts';
 import { GRANTS, KEPT_ANSWERS, SESSIONS, STATUS_LISTS } from '../rows/session-codec.ts';
+import { FOLLOWED_LISTS } from '../rows/wallet-status-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
 
@@ -37,8 +38,8 @@ const column = (table: string, name: string): SealedColumn => ({
 
 /** Every column that is sealed; `test/contract/reseal.test.ts` looks for others in a full database. */
 const SEALED: readonly SealedColumn[] = [
-  ...[...documentRows.keys()].map(
-    (kind): SealedColumn => ({
+  ...DOCUMENTS.map(
+    ({ kind }): SealedColumn => ({
       table: tableOf(kind),
       key: OF_TENANT,
       column: 'body',
@@ -62,6 +63,8 @@ const SEALED: readonly SealedColumn[] = [
   column(AUTHORIZATIONS.name, 'document'),
   column(DEFERRED.name, 'credentials'),
   column(DEFERRED.name, 'error_message'),
+  column(DEFERRED.name, 'wallet_statuses'),
+  column(FOLLOWED_LISTS.name, 'place'),
   {
     table: 'sealing_keys',
     key: ['id'],

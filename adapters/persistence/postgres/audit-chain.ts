@@ -6,7 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { Turns } from '../../../domain/shared/turns.ts';
 import { isUnexpected, unavailableFor } from '../database-faults.ts';
-import { readHead } from '../rows/audit.row.ts';
+import { readHead } from '../rows/audit-head.ts';
 import type { Fields } from '../rows/columns.ts';
 import type { Row, Statement } from '../statement.ts';
 import type { Outcome } from './call-groups.ts';

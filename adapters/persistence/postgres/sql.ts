@@ -1,4 +1,3 @@
-import type { MikroORM } from '@mikro-orm/core';
 import { isInTheWay, isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import { CallGroups, type Outcome } from './call-groups.ts';
@@ -48,8 +47,9 @@ export type PostgresSql = {
 
 const nothing = () => {};
 
-export async function postgresSql(orm: MikroORM): Promise<PostgresSql> {
-  const pool = (await orm.em.getConnection().getNativeClient()) as Pool;
+/** @param native the pool of the driver. */
+export function postgresSql(native: object): PostgresSql {
+  const pool = native as Pool;
   const query = (statement: Statement, values: readonly Parameter[]) =>
     onConnection(pool, (client) => run(client, { statement, values }));
   const together = (calls: readonly Call[]) => onConnection(pool, (client) => runTogether(client, calls));

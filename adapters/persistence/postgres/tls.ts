@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import type { ConnectionOptions } from 'node:tls';
 
 /**
  * TLS as `sslmode` and `sslrootcert` of the address say, which libpq names so: none, or one in which the server has shown
@@ -16,8 +16,11 @@ export function postgresTls(address: string): ConnectionOptions | false {
     rejectUnauthorized: true,
     ...(file !== null && { ca: readAuthority(file) }),
     // The driver names no host to Node when it is an address, and Node then looks for `localhost`.
-    checkServerIdentity: (_name, certificate) =>
-      mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
+    checkServerIdentity: (_name, certificate) => {
+      if (mode !== 'verify-full') return undefined;
+      // Loaded when it is wanted: most databases are called without.
+      return process.getBuiltinModule('node:tls').checkServerIdentity(host, certificate);
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
 import { DOCUMENTS, type DocumentKind } from '../../../domain/resources.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
+import { tableOf } from './document-tables.ts';
 import { tenantFilter, time } from './row-parts.ts';
 
 export const TenantRow = defineEntity({
@@ -95,8 +96,4 @@ function documentRow(kind: DocumentKind) {
     },
     filters: tenantFilter,
   });
-}
-
-export function tableOf(kind: DocumentKind): string {
-  return `${kind.replaceAll('-', '_')}s`;
 }

@@ -1,6 +1,4 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import type { AuditHead } from '../../../domain/audit/chain.ts';
-import type { Row } from '../statement.ts';
 import { tenantFilter } from './row-parts.ts';
 
 /** Links of the audit log's chains; the empty tenant is the service. */
@@ -36,9 +34,3 @@ export const AuditHeadRow = defineEntity({
   },
   filters: tenantFilter,
 });
-
-/** A blank head is none yet. */
-export function readHead({ sequence, hash, seal }: Row): AuditHead | undefined {
-  if (typeof seal !== 'string' || seal === '') return undefined;
-  return { sequence: Number(sequence), hash: String(hash), seal };
-}

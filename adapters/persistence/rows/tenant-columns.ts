@@ -8,7 +8,46 @@ import type {
   Tenant,
   TenantStatus,
 } from '../../../domain/tenants/tenant.ts';
+import type { Row } from '../statement.ts';
 import type { ClientRow, TenantRow } from './administration.row.ts';
+
+export const TENANT_COLUMNS =
+  'id, name, description, status, session_config, status_list_config, kms, profile, revision, version, created_at, updated_at';
+export const CLIENT_COLUMNS =
+  'client_id, tenant_id, roles, description, allowed_presentation_configs, allowed_issuance_configs, secret_hash, ' +
+  'secret_revision, former_secret_until, pick_up, version, created_at, updated_at';
+
+/** Text in SQLite, read already by the driver for PostgreSQL. */
+const json = (value: unknown): unknown => (typeof value === 'string' ? JSON.parse(value) : value);
+
+/** What `TENANT_COLUMNS` select. */
+export function tenantOf(row: Row): Tenant {
+  return readTenant({
+    ...row,
+    sessionConfig: json(row['session_config']),
+    statusListConfig: json(row['status_list_config']),
+    createdAt: row['created_at'],
+    updatedAt: row['updated_at'],
+  } as unknown as TenantRow);
+}
+
+/** What `CLIENT_COLUMNS` select. */
+export function clientOf(row: Row): Client {
+  return readClient({
+    ...row,
+    clientId: row['client_id'],
+    tenantId: row['tenant_id'],
+    roles: json(row['roles']),
+    allowedPresentationConfigs: json(row['allowed_presentation_configs']),
+    allowedIssuanceConfigs: json(row['allowed_issuance_configs']),
+    secretHash: row['secret_hash'],
+    secretRevision: row['secret_revision'],
+    formerSecretUntil: row['former_secret_until'],
+    pickUp: json(row['pick_up']),
+    createdAt: row['created_at'],
+    updatedAt: row['updated_at'],
+  } as unknown as ClientRow);
+}
 
 export function tenantColumns(tenant: Tenant) {
   return { ...tenant, createdAt: tenant.createdAt.getTime(), updatedAt: tenant.updatedAt.getTime() };

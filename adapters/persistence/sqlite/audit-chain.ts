@@ -2,7 +2,7 @@ import type { AuditChange, TenantActor } from '../../../domain/audit/audit-entry
 import { extend } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { readHead } from '../rows/audit.row.ts';
+import { readHead } from '../rows/audit-head.ts';
 import { named } from '../statement.ts';
 import { insert, type SqliteRun } from './sql.ts';
 

@@ -1,4 +1,3 @@
-import type { MikroORM } from '@mikro-orm/core';
 import { reachingAtOnce } from '../database-faults.ts';
 import { named, type Parameter, type Row, type Statement } from '../statement.ts';
 import { ChangeGroups, type GroupSteps } from './change-groups.ts';
@@ -59,8 +58,9 @@ export const STORE_TIME: Statement = {
    on conflict (name) do update set expires_at = excluded.expires_at`,
 };
 
-export async function sqliteSql(orm: MikroORM): Promise<SqliteSql> {
-  const database = (await orm.em.getConnection().getNativeClient()) as Database;
+/** @param native the connection of the driver. */
+export function sqliteSql(native: object): SqliteSql {
+  const database = native as Database;
   const gate = new OneAtATime();
   let bound = 0;
   const known = new Map<string, { prepared: Prepared; order: readonly number[] }>();

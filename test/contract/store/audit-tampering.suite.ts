@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
-import { AUDIT_LOG } from '../../../adapters/persistence/administration/audit-keys.ts';
+import { AUDIT_LOG } from '../../../adapters/persistence/audit-keys.ts';
 import { OrmStore } from '../../../adapters/persistence/orm-store.ts';
 import type { Anchor, ChainReport } from '../../../application/audit/chain-reports.ts';
 import { VerifyAuditLog } from '../../../application/audit/verify-audit-log.ts';

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { REMOVED_CLIENTS } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000006_removed_clients extends Migration {
-  override name = 'Migration00000000000006_removed_clients';
+  readonly name = 'Migration00000000000006_removed_clients';
 
-  override up(): void {
+  up(): void {
     for (const statement of REMOVED_CLIENTS) this.addSql(statement);
   }
 }

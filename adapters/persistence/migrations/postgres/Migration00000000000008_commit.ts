@@ -1,4 +1,4 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 /**
  * One call that applies a change: its parts as parameters, null where a change has none. A part that does not find what
@@ -6,9 +6,9 @@ import { Migration } from '@mikro-orm/migrations';
  * needs other parts makes a function of another name, so that processes of both releases run side by side.
  */
 export class Migration00000000000008_commit extends Migration {
-  override name = 'Migration00000000000008_commit';
+  readonly name = 'Migration00000000000008_commit';
 
-  override up(): void | Promise<void> {
+  up(): void {
     this.addSql(`alter table "tenants" add "revisions" jsonb not null default '${NO_REVISIONS}';`);
     // A process of an older release raises the revision of the tenant alone.
     this.addSql(`create function raise_all_revisions() returns trigger language plpgsql as $$

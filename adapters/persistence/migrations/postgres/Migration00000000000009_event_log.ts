@@ -1,4 +1,4 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 /**
  * What hands the event log on looks for events of transactions that are over, so each has the id of its own. The
@@ -6,9 +6,9 @@ import { Migration } from '@mikro-orm/migrations';
  * the id of this transaction, without a rewrite of the table.
  */
 export class Migration00000000000009_event_log extends Migration {
-  override name = 'Migration00000000000009_event_log';
+  readonly name = 'Migration00000000000009_event_log';
 
-  override up(): void | Promise<void> {
+  up(): void {
     this.addSql(
       `create table "event_cursors" ("name" varchar(255) not null, "position" bigint not null, "tenant" varchar(255) not null, "session" varchar(255) not null, "version" int not null, primary key ("name"));`,
     );

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { WEBHOOK_SECRETS } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000012_webhook_secrets extends Migration {
-  override name = 'Migration00000000000012_webhook_secrets';
+  readonly name = 'Migration00000000000012_webhook_secrets';
 
-  override up(): void {
+  up(): void {
     for (const statement of WEBHOOK_SECRETS) this.addSql(statement);
     this.addSql(`update tenants set revisions = jsonb_set(revisions, '{webhookSecret}', '0')`);
   }

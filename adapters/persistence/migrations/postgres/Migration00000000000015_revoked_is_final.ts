@@ -1,13 +1,13 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 /**
  * A revoked credential stays revoked, whoever writes at the same moment: a change that decided on what was there before
  * ends as one whose part did not find what it expects. SQLite has one writer, who sees to it in the statement.
  */
 export class Migration00000000000015_revoked_is_final extends Migration {
-  override name = 'Migration00000000000015_revoked_is_final';
+  readonly name = 'Migration00000000000015_revoked_is_final';
 
-  override up(): void {
+  up(): void {
     this.addSql(`create function keep_revoked() returns trigger language plpgsql as $$
       begin
         raise exception 'statuses' using errcode = 'VC001';

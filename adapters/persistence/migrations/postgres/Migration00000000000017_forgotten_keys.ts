@@ -1,14 +1,14 @@
-import { Migration } from '@mikro-orm/migrations';
 import { FORGOTTEN_KEYS } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 /**
  * A deferred transaction that is over keeps no keys of the wallet, also when a process of an older release ends it. SQLite
  * has one writer, who sees to it in the statement.
  */
 export class Migration00000000000017_forgotten_keys extends Migration {
-  override name = 'Migration00000000000017_forgotten_keys';
+  readonly name = 'Migration00000000000017_forgotten_keys';
 
-  override up(): void {
+  up(): void {
     this.addSql(`create function forget_holder_keys() returns trigger language plpgsql as $$
       begin
         new.holder_keys := '[]';

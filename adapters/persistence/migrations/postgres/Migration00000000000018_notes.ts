@@ -1,13 +1,13 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 /**
  * Moves many sessions by one call, and skips those that somebody else has locked: they move anyhow. What it notes decides
  * nothing and nobody was told of it, so the end of its transaction waits for no disk.
  */
 export class Migration00000000000018_notes extends Migration {
-  override name = 'Migration00000000000018_notes';
+  readonly name = 'Migration00000000000018_notes';
 
-  override up(): void {
+  up(): void {
     this.addSql(`create function note_sessions_1(
         p_tenant text, p_now bigint, p_from text[], p_to text, p_sessions text[])
       returns table (id text, version int) language plpgsql set search_path from current as $$

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { INITIAL, inSqlite } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000001_initial extends Migration {
-  override name = 'Migration00000000000001_initial';
+  readonly name = 'Migration00000000000001_initial';
 
-  override up(): void {
+  up(): void {
     for (const statement of INITIAL.map(inSqlite)) this.addSql(statement);
   }
 }

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { ISSUANCE, inSqlite } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000002_issuance extends Migration {
-  override name = 'Migration00000000000002_issuance';
+  readonly name = 'Migration00000000000002_issuance';
 
-  override up(): void {
+  up(): void {
     for (const statement of ISSUANCE.map(inSqlite)) this.addSql(statement);
   }
 }

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { inSqlite, TRUST } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000003_trust extends Migration {
-  override name = 'Migration00000000000003_trust';
+  readonly name = 'Migration00000000000003_trust';
 
-  override up(): void {
+  up(): void {
     for (const statement of TRUST.map(inSqlite)) this.addSql(statement);
   }
 }

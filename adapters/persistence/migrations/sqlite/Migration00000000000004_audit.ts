@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { AUDIT, inSqlite } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000004_audit extends Migration {
-  override name = 'Migration00000000000004_audit';
+  readonly name = 'Migration00000000000004_audit';
 
-  override up(): void {
+  up(): void {
     for (const statement of AUDIT.map(inSqlite)) this.addSql(statement);
   }
 }

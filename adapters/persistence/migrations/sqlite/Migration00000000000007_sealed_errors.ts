@@ -1,9 +1,9 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000007_sealed_errors extends Migration {
-  override name = 'Migration00000000000007_sealed_errors';
+  readonly name = 'Migration00000000000007_sealed_errors';
 
-  override up(): void | Promise<void> {
+  up(): void {
     // No key is at hand to seal what was written before, and nobody but the operator was ever shown it. What is
     // erased is overwritten, which SQLite does not do by itself.
     this.addSql('pragma secure_delete = on;');

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 /** A revision for each kind of what is configured of a tenant. */
 export class Migration00000000000008_commit extends Migration {
-  override name = 'Migration00000000000008_commit';
+  readonly name = 'Migration00000000000008_commit';
 
-  override up(): void | Promise<void> {
+  up(): void {
     this.addSql(`alter table \`tenants\` add column \`revisions\` text not null default '${NO_REVISIONS}';`);
   }
 }

@@ -1,13 +1,13 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 /**
  * An event has a number that never comes again, also when the last one is removed: that is what `autoincrement` is for,
  * which only the row's own id can have. It needs no index besides, and a process of an older release gives it, too.
  */
 export class Migration00000000000009_event_log extends Migration {
-  override name = 'Migration00000000000009_event_log';
+  readonly name = 'Migration00000000000009_event_log';
 
-  override up(): void | Promise<void> {
+  up(): void {
     this.addSql(
       `create table \`event_cursors\` (\`name\` text not null primary key, \`position\` bigint not null, \`tenant\` text not null, \`session\` text not null, \`version\` integer not null);`,
     );

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { inSqlite, KEY_PROVIDERS } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000010_key_providers extends Migration {
-  override name = 'Migration00000000000010_key_providers';
+  readonly name = 'Migration00000000000010_key_providers';
 
-  override up(): void {
+  up(): void {
     for (const statement of KEY_PROVIDERS.map(inSqlite)) this.addSql(statement);
   }
 }

@@ -1,9 +1,9 @@
-import { Migration } from '@mikro-orm/migrations';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000011_client_secret_revision extends Migration {
-  override name = 'Migration00000000000011_client_secret_revision';
+  readonly name = 'Migration00000000000011_client_secret_revision';
 
-  override up(): void | Promise<void> {
+  up(): void {
     this.addSql(`alter table \`clients\` add column \`secret_revision\` integer not null default 0;`);
     this.addSql(`alter table \`clients\` add column \`former_secret_until\` bigint null;`);
   }

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
 import { inSqlite, RENEWALS } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
 
 export class Migration00000000000014_renewals extends Migration {
-  override name = 'Migration00000000000014_renewals';
+  readonly name = 'Migration00000000000014_renewals';
 
-  override up(): void {
+  up(): void {
     for (const statement of RENEWALS.map(inSqlite)) this.addSql(statement);
   }
 }

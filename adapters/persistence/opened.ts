@@ -1,0 +1,175 @@
+import type { MikroORM } from '@mikro-orm/core';
+import {
+  kyselyDialects,
+  type PostgresPool,
+  postgresDriver,
+  type SqliteDatabase,
+  sqliteDriver,
+} from './drivers.ts';
+import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
+import { endSilentConnections } from './postgres/silent-connections.ts';
+import { postgresTls } from './postgres/tls.ts';
+import { keepToOwner } from './sqlite/own-file.ts';
+import type { Row } from './statement.ts';
+
+export type Dialect = 'postgres' | 'sqlite';
+
+/** A database as a process has it: its driver, and MikroORM over the same connections once somebody administrates. */
+export type Database = {
+  readonly dialect: Dialect;
+  /** The pool of PostgreSQL's driver, or the one connection of SQLite's. */
+  readonly native: object;
+  /** For a start, which has few words of its own. */
+  all(text: string): Promise<readonly Row[]>;
+  /** Loaded when it is wanted first: it takes 0.1 s and 15 MB, and most of what a process serves does without. */
+  orm(): Promise<MikroORM>;
+  close(): Promise<void>;
+};
+
+export type OpeningSettings = {
+  readonly url: string;
+  readonly poolSize: number;
+  readonly timeoutSeconds?: number;
+};
+
+const DEFAULT_TIMEOUT_SECONDS = 15;
+/** So much later than PostgreSQL should have given up a statement, nobody expects it to say so any more. */
+const GRACE_MS = 1_000;
+/** Dates and times, which PostgreSQL has in a table of MikroORM; it reads them itself. */
+const TIMES = [1082, 1114, 1184, 1186];
+
+const SERVER_SETTINGS = [
+  // Our statements find single rows: compiling or planning them anew would cost more than running them.
+  'jit=off',
+  'plan_cache_mode=force_generic_plan',
+  // PostgreSQL has a limited number of connections, and by itself keeps one for hours whose other end is gone.
+  'tcp_keepalives_idle=30',
+  'tcp_keepalives_interval=10',
+  'tcp_keepalives_count=3',
+];
+
+/** A connection that got lost between two statements holds its locks until PostgreSQL ends the transaction, too. */
+const limits = (timeoutMs: number) => [
+  `statement_timeout=${timeoutMs}`,
+  `idle_in_transaction_session_timeout=${timeoutMs}`,
+];
+
+/**
+ * What the driver for PostgreSQL is given besides its address. Who migrates lets statements take their time: one that
+ * rewrites a large table is silent for as long as it takes, so only TCP notices that the database has gone meanwhile.
+ */
+export function postgresOptions({ url, timeoutSeconds }: OpeningSettings, purpose: 'serve' | 'migrate') {
+  const timeoutMs = (timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
+  return {
+    ssl: postgresTls(url),
+    // A plan that was made while the tables were small would stay with its connection, and with it the wrong index.
+    maxUses: 20_000,
+    maxLifetimeSeconds: 300,
+    options: [...SERVER_SETTINGS, ...(purpose === 'serve' ? limits(timeoutMs) : [])]
+      .map((setting) => `-c ${setting}`)
+      .join(' '),
+    connectionTimeoutMillis: timeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}
+
+export const poolOf = ({ poolSize }: OpeningSettings) => ({ min: 0, max: Math.max(2, poolSize) });
+
+/** Connects without touching the schema. @param orm makes MikroORM over connections that there are. */
+export function openPostgres(
+  settings: OpeningSettings,
+  orm: (driverOptions: object) => Promise<MikroORM>,
+  purpose: 'serve' | 'migrate',
+): Database {
+  const { Pool, TypeOverrides } = postgresDriver();
+  const types = new TypeOverrides();
+  for (const type of TIMES) types.setTypeParser(type, (text) => text);
+  const options = postgresOptions(settings, purpose);
+  const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options });
+  ignoreLostConnections(pool);
+  if (purpose === 'serve') endSilentConnections(pool as never, options.connectionTimeoutMillis + GRACE_MS);
+  surviveOnPostgres(pool as never);
+  return {
+    dialect: 'postgres',
+    native: pool,
+    all: async (text) => (await pool.query(text)).rows,
+    ...onceMade(
+      async () => orm(new (await kyselyDialects()).PostgresDialect({ pool })),
+      () => pool.end(),
+    ),
+  };
+}
+
+export function openSqlite(file: string, orm: (driverOptions: object) => Promise<MikroORM>): Database {
+  keepToOwner(file);
+  const Connection = sqliteDriver();
+  const database = new Connection(file);
+  try {
+    setUpSqlite(database);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return {
+    dialect: 'sqlite',
+    native: database,
+    all: async (text) => database.prepare(text).all(),
+    ...onceMade(
+      async () => orm(new (await kyselyDialects()).SqliteDialect({ database })),
+      async () => {
+        database.close();
+      },
+    ),
+  };
+}
+
+export function setUpSqlite(database: SqliteDatabase): void {
+  database.pragma('journal_mode = wal');
+  // What a caller was told has to outlive a power cut (SQLite, PRAGMA synchronous: with the WAL only `full` does).
+  database.pragma('synchronous = full');
+  database.pragma('busy_timeout = 5000');
+  // What undoes a single change among several that share a transaction would else be written to a file of its own.
+  database.pragma('temp_store = memory');
+  surviveOnSqlite(database);
+}
+
+/** As MikroORM reads an address. */
+function addressOf(address: string) {
+  const { hostname, port, username, password, pathname } = new URL(address);
+  return {
+    host: decodeURIComponent(hostname),
+    port: Number(port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname).replace(/^\//, ''),
+  };
+}
+
+/** The statement that is under way fails with its connection, and the pool replaces it; nobody else has to hear of it. */
+function ignoreLostConnections(pool: PostgresPool): void {
+  const nothing = () => {};
+  pool.on('error', nothing);
+  pool.on('connect', (client: { on(event: 'error', listener: () => void): unknown }) => {
+    client.on('error', nothing);
+  });
+}
+
+/** MikroORM closes what it works on. */
+function onceMade(
+  make: () => Promise<MikroORM>,
+  close: () => Promise<void>,
+): Pick<Database, 'orm' | 'close'> {
+  let made: Promise<MikroORM> | undefined;
+  return {
+    orm: () => {
+      made ??= make();
+      return made;
+    },
+    close: async () => {
+      const orm = await made?.catch(() => undefined);
+      if (orm === undefined) await close();
+      else await orm.close();
+    },
+  };
+}

@@ -1,0 +1,8 @@
+import type { AuditHead } from '../../../domain/audit/chain.ts';
+import type { Row } from '../statement.ts';
+
+/** A blank head is none yet. */
+export function readHead({ sequence, hash, seal }: Row): AuditHead | undefined {
+  if (typeof seal !== 'string' || seal === '') return undefined;
+  return { sequence: Number(sequence), hash: String(hash), seal };
+}

@@ -1,0 +1,16 @@
+import { writeFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+
+/** Preloaded into a process, which then tells of all that it has loaded whenever it gets the signal. */
+const FILE = process.env['LOADED_FILE'] ?? '';
+const loaded = new Set<string>();
+registerHooks({
+  load(url, context, next) {
+    loaded.add(url);
+    return next(url, context);
+  },
+});
+process.on('SIGUSR2', () => {
+  const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] };
+  writeFileSync(FILE, [...loaded, ...moduleLoadList].join('\n'));
+});
