@@ -14,6 +14,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { CredentialMessages, type Seal, sealPlain } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
+import { RefusedAttempts, type Tell } from './refused-attempts.ts';
 
 /** The two published forms of the endpoint: that of OpenID4VCI 1.0, and an older one by GET. */
 export type DeferredForm =
@@ -41,19 +42,28 @@ export class RetrieveDeferred extends needs({
   walletAuthenticator: WalletAuthenticator,
   credentialMessages: CredentialMessages,
   settings: ServiceSettings,
+  refusedAttempts: RefusedAttempts,
 }) {
   /**
    * @throws Failure `invalid_transaction_id`, `issuance_pending` in the older form, `credential_request_denied` and
    *   what authentication and encryption throw.
    */
   execute(tenantId: TenantId, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
-    return attempt(this.ports, tenantId, (known) =>
-      namingSchemes(known.configured, () => this.#retrieve(known, request, form)),
+    return this.ports.refusedAttempts.noting(tenantId, request.requestId, (tell) =>
+      attempt(this.ports, tenantId, (known) =>
+        namingSchemes(known.configured, () => this.#retrieve(known, request, form, tell)),
+      ),
     );
   }
 
-  async #retrieve(known: Known, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
+  async #retrieve(
+    known: Known,
+    request: WalletRequest,
+    form: DeferredForm,
+    tell: Tell,
+  ): Promise<WalletAnswer> {
     const asked = await this.#accept(known, request, form);
+    tell(asked.token.publicId);
     const { spending } = asked;
     const { session } = await known.confirm(known.reads.sessionByPublicId(asked.token.publicId));
     const transaction = await this.#find(known, asked, session);

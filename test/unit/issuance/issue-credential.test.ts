@@ -155,11 +155,25 @@ describe('IssueCredential', () => {
     ],
     ['a nonce of somebody', 'invalid_nonce', proofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
   ];
-  for (const [what, code, ask] of [...callers, ...bodies]) {
+  for (const [what, code, ask] of callers) {
     it(`refuses ${what}`, async () => {
       const before = await world.stored(offered.session.id);
       expect((await failureOf(execute(await ask()))).code).to.equal(code);
       expect(await world.stored(offered.session.id), 'what is stored').to.deep.equal(before);
+    });
+  }
+  for (const [what, code, ask] of bodies) {
+    it(`refuses ${what}, and keeps why, as long as there is place, and nothing else`, async () => {
+      const { session: before, batches } = await world.stored(offered.session.id);
+      const refused = await failureOf(execute({ ...(await ask()), requestId: 'r-1' }));
+      expect(refused.code).to.equal(code);
+      const { session: after, batches: made } = await world.stored(offered.session.id);
+      const { attempts = [] } = after.outcome ?? {};
+      const { at: _at, ...last } = attempts.at(-1) ?? { at: '' };
+      expect(last).to.deep.equal({ code, reason: refused.message, requestId: 'r-1' });
+      expect(attempts).to.have.length((before.outcome?.attempts?.length ?? 0) + 1);
+      const noted = { outcome: after.outcome, version: after.version, updatedAt: after.updatedAt };
+      expect([{ ...before, ...noted }, batches], 'what is stored').to.deep.equal([after, made]);
     });
   }
 

@@ -380,7 +380,7 @@ describe('A trust list', () => {
       expect({ size, hits, misses }).to.deep.equal({ size: 1, hits: 1, misses: 1 });
       const expiresAt = new Date(clock.time + 60 * MINUTE);
       expect(entries).to.deep.equal([{ uri: URI, fetchedAt: clock.now(), expiresAt }]);
-      expect(lists.stats(OTHER)).to.deep.equal({ size: 0, hits: 0, misses: 0, entries: [] });
+      expect(lists.stats(OTHER)).to.deep.equal({ size: 0, hits: 0, misses: 0, entries: [], failing: [] });
     });
   });
 
