@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { ConfigFolder } from '../support/config-folder.ts';
 import type { Members } from '../support/sd-jwt-maker.ts';
 import { type Certified, certify, pem, READER } from '../support/test-certificates.ts';
+import { startTestService } from '../support/test-service.ts';
 import { CARD_QUERY, LICENCE_QUERY, openWorld, type World } from './negative-verification/world.ts';
 
 /** Both formats in one table: what an issuer signs, asked for and presented. */
@@ -124,5 +126,37 @@ describe('An issuer that is pinned', () => {
       400,
       'trustAnchors.0.certificate',
     ]);
+  });
+
+  describe('in a folder of configuration files', () => {
+    let folder: ConfigFolder;
+    beforeEach(() => {
+      folder = new ConfigFolder();
+    });
+    afterEach(() => folder.remove());
+
+    const start = async (profile: string | undefined) => {
+      folder.write({
+        'acme/tenant.json': { name: 'Acme', roles: ['presentation:manage'], ...(profile && { profile }) },
+        'acme/presentation/pin.json': {
+          dcql_query: { credentials: [CARD_QUERY] },
+          redirectUri: 'https://shop.example/done',
+          trustAnchors: [{ certificate: pem(odd), pin: true }],
+        },
+      });
+      try {
+        await (await startTestService({ CONFIG_FOLDER: folder.path })).close();
+        return 'started';
+      } catch (error) {
+        return String((error as Error).message);
+      }
+    };
+
+    it('is taken without a profile, and stops the start of a tenant with the profile haip', async () => {
+      expect(await start(undefined)).to.equal('started');
+      expect(await start('haip'))
+        .to.include('trustAnchors.0.certificate')
+        .and.include('HAIP 1.0 section 6.1.1');
+    });
   });
 });
