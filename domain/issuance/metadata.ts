@@ -4,6 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
+import { withReadableImages } from './display.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
 import { bindingMethodOf } from './stated-abilities.ts';
 import { publishedAlgorithms } from './wallet-algorithms.ts';
@@ -71,7 +72,7 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
     batch_credential_issuance: issuance.batchSize >= 2 ? { batch_size: issuance.batchSize } : undefined,
     // TS3 1.5 section 2.4: beside the configurations, since it is about the wallet
     preferred_client_status_period: issuance.preferredClientStatusPeriod,
-    display: issuance.display,
+    display: issuance.display.map(withReadableImages),
     credential_configurations_supported: Object.fromEntries(
       configurations.map((configuration) => [configuration.id, configurationMetadata(configuration, parts)]),
     ),
@@ -133,7 +134,7 @@ function ofUsers({ config, credentialReusePolicy: policy }: CredentialConfigurat
   const { display = [], claims = [] } = config;
   if (display.length === 0 && claims.length === 0 && !policy) return undefined;
   // ETSI TS 119 472-3 section 4.2.4.2; wallets look for it here
-  return { display, claims, credential_reuse_policy: policy };
+  return { display: display.map(withReadableImages), claims, credential_reuse_policy: policy };
 }
 
 function proofTypes(
