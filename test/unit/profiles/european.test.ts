@@ -12,6 +12,7 @@ import { PresentationConfigurationBody } from '../../../domain/verification/conf
 import { presentationFindings } from '../../../domain/verification/presentation-findings.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { newKey } from '../../support/raw-wallet.ts';
+import { certify, pem } from '../../support/test-certificates.ts';
 
 const display = [{ name: 'Acme', locale: 'en' }];
 const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
@@ -172,5 +173,20 @@ describe('The profile of the European wallet', () => {
     const twice = PresentationConfigurationBody.parse(beside);
     expect(refused(presentationFindings(twice, 'eu'), 'eu')).to.deep.equal(['attached.1']);
     expect(refused(presentationFindings(twice, 'haip'), 'haip')).to.deep.equal([]);
+  });
+
+  it('trusts authorities, and no pinned certificate', async () => {
+    const authority = pem(await certify({ name: 'Root', ca: true }));
+    const of = (pin: boolean) => {
+      const trustAnchors = [{ certificate: authority, ...(pin && { pin }) }];
+      const body = PresentationConfigurationBody.parse({
+        ...QUERIES,
+        registrationCert: CERTIFICATE,
+        trustAnchors,
+      });
+      return refused(presentationFindings(body, 'eu'), 'eu');
+    };
+    expect(of(true)).to.deep.equal(['trustAnchors.0.certificate']);
+    expect(of(false)).to.deep.equal([]);
   });
 });
