@@ -148,3 +148,11 @@ function latestEnd(
   const seconds = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);
   return seconds === undefined ? null : new Date(now.getTime() + seconds * 1000);
 }
+
+/** OpenID4VCI 1.0 section 8.3. The batch is what the wallet reports on. */
+export function handedOut({ credentials, batch }: MadeBatch): JsonObject {
+  return {
+    credentials: credentials.map((credential) => ({ credential })),
+    notification_id: batch.id,
+  };
+}

@@ -1,5 +1,5 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { resolveConfiguration } from '../../domain/issuance/credential-request.ts';
+import { interactionNeeded, resolveConfiguration } from '../../domain/issuance/credential-request.ts';
 import { DEFERRED_LIFETIME_SECONDS, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import {
   claim,
@@ -28,7 +28,7 @@ import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { Random } from '../ports/random.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
 import { revoking } from './active-set.ts';
-import { BatchMaker, type MadeBatch } from './batch-maker.ts';
+import { BatchMaker, handedOut } from './batch-maker.ts';
 import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
@@ -234,27 +234,12 @@ export class IssueCredential extends needs({
   }
 }
 
-/** OpenID4VCI 1.0 section 8.3. The batch is what the wallet reports on. */
-function handedOut({ credentials, batch }: MadeBatch): JsonObject {
-  return {
-    credentials: credentials.map((credential) => ({ credential })),
-    notification_id: batch.id,
-  };
-}
-
-function interactionNeeded(): Failure {
-  return new Failure(
-    'credential_request_denied',
-    'this credential needs an interactive authorization, and this access token came without it',
-  );
+/** RFC 6749 section 4.1.2: the code of this token came back. */
+export function revoked(): Failure {
+  return new Failure('invalid_token', 'the access token was revoked');
 }
 
 /** A wallet whose attestation fell gets no token any more, and those that it has bring it nothing. */
 function unwanted(told: string, options: { readonly cause: OperatorReason }): Failure {
   return new Failure('invalid_token', told, options);
-}
-
-/** RFC 6749 section 4.1.2: the code of this token came back. */
-export function revoked(): Failure {
-  return new Failure('invalid_token', 'the access token was revoked');
 }

@@ -82,3 +82,10 @@ export function readProofs(body: JsonObject, binding: Binding, batchSize: number
   }
   return { type, texts };
 }
+
+export function interactionNeeded(): Failure {
+  return new Failure(
+    'credential_request_denied',
+    'this credential needs an interactive authorization, and this access token came without it',
+  );
+}

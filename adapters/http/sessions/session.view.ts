@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
 import type { AskedAuthorization } from '../../../domain/oauth/grant.ts';
-import { listedFailure, SESSION_FAILURE_CODES } from '../../../domain/sessions/failure-code.ts';
+import { listedFailure } from '../../../domain/sessions/failure-code.ts';
 import {
   type IssuanceRequest,
   isDcApi,
@@ -19,6 +19,7 @@ import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { type ReferredTenant, TenantReference, toTenantReference } from '../shapes.ts';
 import { Presented } from '../verification/presented.view.ts';
 import { viewOf } from '../view-of.ts';
+import { AttemptView, CheckView, FailureView } from './session-reasons.view.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
 const Webhook = z
@@ -49,38 +50,6 @@ export const DeliveryView = z
     detail: z.string().optional().describe('Why it failed'),
   })
   .meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
-
-const CheckView = z
-  .object({
-    id: z.string().optional().describe('Id of the credential query; absent for the response as a whole'),
-    index: z.number().int().optional().describe('Which of the presentations of the query'),
-    check: z.string(),
-    result: z.enum(['passed', 'failed']),
-    input: z.string().optional().describe('What was looked at: names, numbers and addresses'),
-    reason: z
-      .string()
-      .optional()
-      .describe('Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words'),
-    detail: z.string().optional(),
-    section: z.string().describe('What demands the check'),
-  })
-  .meta({ id: 'Check', description: 'One check of what was presented' });
-
-const AttemptView = z
-  .object({
-    at: z.iso.datetime(),
-    code: z.string().describe('What the wallet was told'),
-    reason: z.string().describe('For the operator'),
-    requestId: z.string().optional().describe('As the log names the request'),
-  })
-  .meta({ id: 'RefusedAttempt', description: 'A wallet that came to collect and was refused' });
-
-const FailureView = z
-  .object({
-    code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),
-    message: z.string().describe('For the operator'),
-  })
-  .meta({ id: 'SessionFailure', description: 'Why a session failed' });
 
 export const SessionStatusView = z
   .object({ id: z.string(), status: z.enum(SESSION_STATUSES), updatedAt: z.iso.datetime() })
