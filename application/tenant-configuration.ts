@@ -1,5 +1,5 @@
 import type { Client } from '../domain/clients/client.ts';
-import type { CredentialConfiguration } from '../domain/issuance/configuration.ts';
+import { type CredentialConfiguration, effectiveCredential } from '../domain/issuance/configuration.ts';
 import {
   defaultIssuance,
   type EffectiveIssuance,
@@ -11,7 +11,7 @@ import type { KeyChain } from '../domain/keys/key-chain.ts';
 import type { AuthorizationServer } from '../domain/oauth/grant.ts';
 import { issuerOf } from '../domain/oauth/servers.ts';
 import type { RegistrarConfiguration } from '../domain/registrar/registrar-configuration.ts';
-import type { Profile } from '../domain/shared/finding.ts';
+import { holdsTo, type Profile } from '../domain/shared/finding.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { StatusList } from '../domain/status-lists/status-list.ts';
 import type { ConfiguredKind, Revisions } from '../domain/tenants/revisions.ts';
@@ -90,8 +90,18 @@ export class TenantConfiguration {
     });
   }
 
-  credentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
+  /** As they were written. */
+  writtenCredentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
     return this.#listed('credentials', ({ credentialConfigurations }) => credentialConfigurations);
+  }
+
+  /** What the tenant issues: as configured, and as its profile demands. */
+  credentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
+    if (!holdsTo(this.profile, 'eu')) return this.writtenCredentialConfigurations();
+    return this.derive('credentials/effective', async () => {
+      const { profile } = this;
+      return (await this.writtenCredentialConfigurations()).map((one) => effectiveCredential(one, profile));
+    });
   }
 
   async credentialConfiguration(id: string): Promise<CredentialConfiguration | undefined> {

@@ -27,7 +27,11 @@ import { publishedListRoutes } from '../adapters/http/trust-lists/published-list
 import { trustListRoutes } from '../adapters/http/trust-lists/trust-list.routes.ts';
 import { presentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
 import { presentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
-import { dcApiRoutes, presentationWalletRoutes } from '../adapters/http/verification/wallet.routes.ts';
+import {
+  dcApiRoutes,
+  presentationWalletRoutes,
+  presentedRoutes,
+} from '../adapters/http/verification/wallet.routes.ts';
 import { webhookSecretRoutes } from '../adapters/http/webhooks/webhook-secret.routes.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { obtain } from './wire.ts';
@@ -35,7 +39,14 @@ import { obtain } from './wire.ts';
 /** In the order in which they are tried: what wallets and everybody call comes before all that administrators call. */
 const FAMILIES: readonly Family[] = [
   ...[issuanceWalletRoutes, authorizationServerRoutes, interactiveRoutes, challengeRoutes, chainedAsRoutes],
-  ...[issuanceMetadataRoutes, presentationWalletRoutes, dcApiRoutes, statusListRoutes, publishedListRoutes],
+  ...[
+    issuanceMetadataRoutes,
+    presentationWalletRoutes,
+    presentedRoutes,
+    dcApiRoutes,
+    statusListRoutes,
+    publishedListRoutes,
+  ],
   ...[
     sessionRoutes,
     issuanceRoutes,

@@ -143,6 +143,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /:tenant/request/:requestId': 'fetchPresentationRequest',
   'POST /:tenant/request/:requestId': 'fetchPresentationRequestFor',
   'POST /:tenant/response/:requestId': 'respondToPresentationRequest',
+  'GET /:tenant/presented': 'showPresentedPage',
   'GET /:tenant/dc-api/:requestId': 'fetchDigitalCredentialRequests',
   'POST /:tenant/dc-api/:requestId': 'respondToDigitalCredentialRequest',
   'GET /:tenant/status-list/:listId': 'fetchStatusList',

@@ -22,7 +22,12 @@ import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { TenantConfiguration } from '../tenant-configuration.ts';
 import { TrustListPublisher } from '../trust-lists/trust-list-publisher.ts';
-import { NOT_ASKED, OfflineListSigners, OfflineRegistrationCertificates } from './offline.ts';
+import {
+  NOT_ASKED,
+  OfflineIssuerRegistration,
+  OfflineListSigners,
+  OfflineRegistrationCertificates,
+} from './offline.ts';
 
 /** What administration needs that reaches no network. */
 export const ADMINISTRATION = {
@@ -52,6 +57,7 @@ export class Administration {
   readonly ports: AdministrationPorts & {
     readonly registrar: Registrar;
     readonly registrationCertificates: OfflineRegistrationCertificates;
+    readonly issuerRegistration: OfflineIssuerRegistration;
     readonly trustListPublisher: TrustListPublisher;
     readonly listSigners: OfflineListSigners;
   };
@@ -62,10 +68,12 @@ export class Administration {
 
   constructor(ports: AdministrationPorts, isDryRun = false) {
     this.isDryRun = isDryRun;
+    const registrationCertificates = new OfflineRegistrationCertificates(ports);
     this.ports = {
       ...ports,
       registrar: NOT_ASKED,
-      registrationCertificates: new OfflineRegistrationCertificates(ports),
+      registrationCertificates,
+      issuerRegistration: new OfflineIssuerRegistration({ registrationCertificates }),
       trustListPublisher: new TrustListPublisher(ports),
       listSigners: new OfflineListSigners(ports),
     };

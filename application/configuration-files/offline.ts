@@ -1,3 +1,5 @@
+import type { IssuedType } from '../../domain/registrar/coverage.ts';
+import type { RegistrationCertificateRequest } from '../../domain/registrar/registration-certificate-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
@@ -6,7 +8,11 @@ import type { Certificates } from '../ports/certificates.ts';
 import { type Registrar, RegistrarError } from '../ports/registrar.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { Store } from '../ports/store.ts';
-import { RegistrationCertificateChecker } from '../registrar/registration-certificate-checker.ts';
+import { IssuerRegistration } from '../registrar/issuer-registration.ts';
+import {
+  type CheckedCertificate,
+  RegistrationCertificateChecker,
+} from '../registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { ListSigners } from '../trust-lists/list-signers.ts';
@@ -57,5 +63,17 @@ export class OfflineRegistrationCertificates extends RegistrationCertificates {
     now: Date,
   ): Promise<void> {
     if (configuration.registrationCert?.jwt !== undefined) await super.check(configured, configuration, now);
+  }
+}
+
+/** The same for the certificate of an issuer. */
+export class OfflineIssuerRegistration extends IssuerRegistration {
+  protected override async obtained(
+    configured: TenantConfiguration,
+    request: RegistrationCertificateRequest,
+    issued: readonly IssuedType[],
+    now: Date,
+  ): Promise<CheckedCertificate | undefined> {
+    return request.jwt === undefined ? undefined : super.obtained(configured, request, issued, now);
   }
 }

@@ -1,5 +1,6 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { lifeTimeWithin, MDOC_LIFETIME_SECONDS } from '../../domain/issuance/credential.ts';
+import { tellingPlaces } from '../../domain/issuance/linkable-copies.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -15,6 +16,7 @@ import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { type AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { denied } from './collect-claims.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
@@ -28,6 +30,9 @@ export type MadeBatch = {
   /** Set where the credentials follow the status of their wallet. */
   readonly follows?: FollowingBatch;
 };
+
+/** Chance alone fails so often in a row once in a hundred million batches. */
+const MAX_TRIES = 3;
 
 /** Makes the credentials of one request: the same claims, a key and a status entry of its own each. */
 export class BatchMaker extends needs({
@@ -52,13 +57,13 @@ export class BatchMaker extends needs({
       readonly statuses: readonly WalletStatus[];
     },
   ): Promise<MadeBatch> {
-    const { credentialFactory, statusAllocator, walletFollower, clock } = this.ports;
+    const { credentialFactory, walletFollower, clock } = this.ports;
     const { session, claims, holderKeys, statuses } = contents;
     const now = clock.now();
     const lifeTime = lifeTimeWithin(now, configuration.lifeTime, endOfStatuses(statuses));
     const count = Math.max(1, holderKeys.length);
     const entries = configuration.statusManagement
-      ? await statusAllocator.allocate(configured, configuration, count)
+      ? await this.#entries(configured, configuration, count)
       : undefined;
     try {
       const instances = Array.from({ length: count }, (_, i) => {
@@ -79,6 +84,30 @@ export class BatchMaker extends needs({
     } catch (error) {
       this.discard(configured, { entries });
       throw error;
+    }
+  }
+
+  /**
+   * Entries of one list whose places tell nobody that they belong together (ARF 3.0 ISSU_35). Where chance made it otherwise,
+   * others are taken, and those go to somebody else.
+   */
+  async #entries(
+    configured: TenantConfiguration,
+    configuration: CredentialConfiguration,
+    count: number,
+  ): Promise<AllocatedEntries> {
+    const { statusAllocator } = this.ports;
+    const telling: AllocatedEntries[] = [];
+    try {
+      for (;;) {
+        const entries = await statusAllocator.allocate(configured, configuration, count);
+        const fault = tellingPlaces(entries.indices, entries.capacity);
+        if (fault === undefined) return entries;
+        telling.push(entries);
+        if (telling.length >= MAX_TRIES) throw denied(`copies of a batch would share ${fault}`);
+      }
+    } finally {
+      for (const entries of telling) statusAllocator.giveBack(configured.tenantId, entries);
     }
   }
 

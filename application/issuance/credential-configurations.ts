@@ -20,17 +20,24 @@ import { Clock } from '../ports/clock.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
+import { IssuerRegistration } from '../registrar/issuer-registration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { assertMayAskFor, assertMayHear, assertOwnCredential } from './credential-rights.ts';
 import { assertNotFrozen, withFrozenType } from './hosted-type.ts';
 
-const PORTS = { store: Store, clock: Clock, schemaValidator: SchemaValidator, webhooks: Webhooks };
+const PORTS = {
+  store: Store,
+  clock: Clock,
+  schemaValidator: SchemaValidator,
+  webhooks: Webhooks,
+  issuerRegistration: IssuerRegistration,
+};
 type Ports = PortsOf<typeof PORTS>;
 
 /** The credential configurations that a caller may see; a restricted client sees its own only. */
 export class ListCredentialConfigurations extends needs({}) {
   async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
-    const all = await caller.configured.credentialConfigurations();
+    const all = await caller.configured.writtenCredentialConfigurations();
     return all.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
   }
 }
@@ -88,18 +95,22 @@ async function visible(
   { configured, allowedIssuanceConfigs }: TenantCaller,
   id: string,
 ): Promise<CredentialConfiguration> {
-  const configuration = await configured.credentialConfiguration(id);
+  const all = await configured.writtenCredentialConfigurations();
+  const configuration = all.find((one) => one.id === id);
   if (configuration === undefined || !mayUse(allowedIssuanceConfigs, id)) throw unknown();
   return configuration;
 }
 
 async function put(
-  { store, clock, schemaValidator, webhooks }: Ports,
+  { store, clock, schemaValidator, webhooks, issuerRegistration }: Ports,
   caller: TenantCaller,
   id: string,
   next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
 ): Promise<CredentialConfiguration> {
   const now = clock.now();
+  const known = (await caller.configured.writtenCredentialConfigurations()).find((one) => one.id === id);
+  // A registrar may be asked, so before the transaction.
+  await issuerRegistration.checkType(caller, next(known), now);
   return changeOwnAlone(store, caller, async (repositories) => {
     const { credentialConfigurations, keyChains } = repositories;
     const before = await credentialConfigurations.find(id);
@@ -120,6 +131,7 @@ async function put(
     assertScopeOfOneType(configuration, all, caller);
     assertOwnCredential(caller, { after: configuration, before, all, chains, now });
     await credentialConfigurations.put(configuration);
+    await issuerRegistration.assertDemanded(caller, configuration);
     return configuration;
   });
 }

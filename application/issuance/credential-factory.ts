@@ -6,8 +6,10 @@ import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
 import { withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { mdocValidity, protocolClaims, sdJwtTimes } from '../../domain/issuance/credential.ts';
+import { type CopyTraits, repeatsSalt, sharingTimes } from '../../domain/issuance/linkable-copies.ts';
 import { mdocElements } from '../../domain/issuance/mdoc-claims.ts';
 import { vctOf } from '../../domain/issuance/metadata.ts';
+import { SPREAD_LIFETIME_SECONDS } from '../../domain/issuance/reuse-policy.ts';
 import {
   documentSignerChain,
   type KeyChain,
@@ -46,8 +48,12 @@ type Making = {
 /** A credential up to its signature. */
 type Prepared = {
   readonly toSign: ToSign;
+  readonly traits: CopyTraits;
   readonly seal: (signature: Uint8Array) => string;
 };
+
+/** Times are drawn anew so often; of 121 seconds, a hundred copies find one each well before. */
+const MAX_DRAWS = 40;
 
 /** Makes signed credentials: prepare, sign, seal. */
 export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: Clock }) {
@@ -69,7 +75,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
     const making = { configured, configuration, lifeTime, claims, chain, now };
     const prepare = config.format === 'mso_mdoc' ? this.#mdoc(making) : this.#sdJwt(making);
-    const prepared = instances.map(prepare);
+    const prepared = unlinkable(making, instances, prepare);
     const signatures = await this.ports.kms.signMany(
       signingKey(configured.tenantId, chain.active.key),
       prepared.map(({ toSign }) => toSign),
@@ -108,19 +114,27 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     const shown = binary === undefined ? claims : withDataUris(claims, binary);
     const vctIntegrity = hostedType(configured, configuration)?.integrity;
     return ({ holderKey, status }) => {
+      const times = sdJwtTimes(
+        now,
+        lifeTime,
+        header.x5c.length > 0 ? chain.active : undefined,
+        drawn(random),
+      );
       const prepared = prepareSdJwt({
         header,
         alwaysVisible: protocolClaims({
           issuer,
           vct: vctOf(configuration, issuer),
-          times: sdJwtTimes(now, lifeTime, header.x5c.length > 0 ? chain.active : undefined, drawn(random)),
+          times,
           ...defined({ vctIntegrity, holderKey, status }),
         }),
         claims: shown,
         ...defined({ frame }),
         randomBytes: (length) => random.bytes(length),
       });
-      return { toSign: prepared.signingInput, seal: (signature) => sealSdJwt(prepared, signature) };
+      const { signingInput: toSign, salts } = prepared;
+      const traits = { times: Object.values(times), salts };
+      return { toSign, traits, seal: (signature) => sealSdJwt(prepared, signature) };
     };
   }
 
@@ -145,18 +159,61 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     return ({ holderKey, status }) => {
       // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
       if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
+      const times = mdocValidity(now, lifeTime, validity, drawn(random));
       const prepared = prepareMdoc({
         docType: config.docType ?? '',
         claimsByNamespace,
         holderKey,
         signer,
-        validity: mdocValidity(now, lifeTime, validity, drawn(random)),
+        validity: times,
         ...defined({ status }),
         randomBytes: (length) => random.bytes(length),
       });
-      return { toSign: prepared.toSign, seal: (signature) => sealMdoc(prepared, signature) };
+      const { toSign, salts } = prepared;
+      const traits = { times: Object.values(times).map(secondsOf), salts };
+      return { toSign, traits, seal: (signature) => sealMdoc(prepared, signature) };
     };
   }
+}
+
+/**
+ * The copies of a batch, so that nobody can tell by one what others belong to it (ARF 3.0 ISSU_35 and ISSU_36). Times that
+ * are drawn for each copy are drawn again where two came out the same.
+ * @throws Failure `credential_request_denied` when copies stay alike.
+ */
+function unlinkable(
+  { configured, chain, configuration, lifeTime }: Making,
+  instances: readonly CredentialInstance[],
+  prepare: (of: CredentialInstance) => Prepared,
+): readonly Prepared[] {
+  const prepared = instances.map(prepare);
+  if (prepared.length < 2) return prepared;
+  const common = configured.derive(`signer-bounds/${chain.id}`, () => boundsOf(chain));
+  const traits = () => prepared.map((copy) => copy.traits);
+  let sharing = sharingTimes(traits(), common);
+  for (let tries = 0; sharing.length > 0 && tries < MAX_DRAWS; tries++) {
+    for (const position of sharing) {
+      const instance = instances[position];
+      if (instance !== undefined) prepared[position] = prepare(instance);
+    }
+    sharing = sharingTimes(traits(), common);
+  }
+  // What lives for minutes has fewer seconds to end at than some batches have copies; it is warned of.
+  const mayShare = !configuration.credentialReusePolicy && (lifeTime ?? Infinity) < SPREAD_LIFETIME_SECONDS;
+  if (sharing.length > 0 && !mayShare) throw denied('copies of a batch would share a time');
+  if (repeatsSalt(traits())) throw denied('copies of a batch would share a salt');
+  return prepared;
+}
+
+/** The ends of the certificate, which all credentials of its first and last hour share. */
+function boundsOf(chain: KeyChain): ReadonlySet<number> {
+  const [leaf] = documentSignerChain(chain);
+  const begins = leaf === undefined ? [] : [readDocumentSigner(leaf).notBefore];
+  return new Set([...begins, chain.active.notAfter].map(secondsOf));
+}
+
+function secondsOf(time: Date): number {
+  return Math.floor(time.getTime() / 1000);
 }
 
 /** @returns from 0 to below 1. */

@@ -2,6 +2,7 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { readProofs } from '../../domain/issuance/credential-request.ts';
 import { OpenedKeyAttestations } from '../../domain/issuance/key-attestation.ts';
 import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
+import { mostCopies } from '../../domain/issuance/reuse-policy.ts';
 import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
@@ -67,7 +68,8 @@ export class HolderKeys extends needs({
     now: Date,
   ): Promise<ProvenKeys> {
     const { batchSize, walletProviderTrustLists: lists } = await configured.issuance();
-    const proofs = readProofs(body, configuration, batchSize);
+    const limit = mostCopies(configuration, batchSize);
+    const proofs = readProofs(body, configuration, limit);
     if (proofs === undefined) return { holderKeys: [], used: [], statuses: [] };
     const required = configuration.keyAttestationsRequired ?? undefined;
     const question: Question = {
@@ -75,7 +77,7 @@ export class HolderKeys extends needs({
       configuration,
       clientId,
       now,
-      limit: Math.max(1, batchSize),
+      limit,
       // Nobody can judge an attestation without trust lists; where it is not asked for, the proven key counts alone.
       attestations: required !== undefined ? 'required' : lists.length > 0 ? 'judged' : 'ignored',
       opened: new OpenedKeyAttestations(),

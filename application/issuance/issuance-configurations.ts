@@ -6,8 +6,10 @@ import {
   isPreferenceKnown,
   withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
+import { issuanceFindings } from '../../domain/issuance/issuance-findings.ts';
 import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
+import { contradictions } from '../../domain/shared/finding.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/key-references.ts';
@@ -17,6 +19,7 @@ import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { IssuerRegistration } from '../registrar/issuer-registration.ts';
 import { ListSigners } from '../trust-lists/list-signers.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 
@@ -36,6 +39,10 @@ export class GetIssuanceConfiguration extends needs({ store: Store, clock: Clock
         createdAt: now,
         updatedAt: now,
       };
+      // What the profile of the tenant demands beyond the defaults has to be said by somebody.
+      const { profile } = caller.configured;
+      if (profile !== null && contradictions(issuanceFindings(configuration, profile), profile).length > 0)
+        return configuration;
       await issuanceConfiguration.put(configuration);
       return configuration;
     });
@@ -48,6 +55,7 @@ export class ReplaceIssuanceConfiguration extends needs({
   settings: ServiceSettings,
   remote: Remote,
   listSigners: ListSigners,
+  issuerRegistration: IssuerRegistration,
 }) {
   /**
    * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that is none of the
@@ -62,6 +70,7 @@ export class ReplaceIssuanceConfiguration extends needs({
     }
     assertCallable(remote, caller.tenantId, addressesOf(wanted, settings));
     const body = await this.#pinned(caller, wanted);
+    await this.ports.issuerRegistration.checkIssuer(caller, body.registrationCert, now);
     return changeOwnAlone(store, caller, async ({ issuanceConfiguration, keyChains }) => {
       const chains = await keyChains.list();
       requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);

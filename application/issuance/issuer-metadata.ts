@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import {
   authorizationServerMetadata,
   chainedAsMetadata,
@@ -5,10 +6,11 @@ import {
 import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
 import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { metadataSigner } from '../../domain/issuance/metadata-signer.ts';
 import type { StoredKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import { holdsTo } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
@@ -18,6 +20,8 @@ import { publicKeys } from '../oauth/wallet-tokens.ts';
 import { Clock } from '../ports/clock.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
+import { Log } from '../ports/log.ts';
+import { IssuerRegistration } from '../registrar/issuer-registration.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { hostedType } from './hosted-type.ts';
@@ -37,6 +41,8 @@ export class GetIssuerMetadata extends needs({
   clock: Clock,
   kms: Kms,
   encryption: Encryption,
+  log: Log,
+  issuerRegistration: IssuerRegistration,
 }) {
   /**
    * @returns JSON text.
@@ -63,19 +69,48 @@ export class GetIssuerMetadata extends needs({
     const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
     const locales = configured.derive('metadata/locales', () => localesOf(whole));
     const language = pickLocale(locales, wanted.languages);
-    const variant = language ?? '*';
+    const registered = await this.#registered(configured);
+    const variant = `${language ?? '*'} ${registered?.name ?? ''}`;
     const metadata = configured.derive(`metadata/issuer/${variant}`, () => {
-      const document = language === undefined ? whole : narrowTo(whole, language);
+      const narrow = language === undefined ? whole : narrowTo(whole, language);
+      const document = registered === undefined ? narrow : { ...narrow, issuer_info: [registered.entry] };
       return { document, text: JSON.stringify(document) };
     });
-    const jwt = wanted.signed
-      ? await signedMetadata(this.ports, configured, variant, metadata.document)
-      : undefined;
+    // Wallets of drafts look for the signed form inside the other one.
+    const isInside = !wanted.signed && holdsTo(configured.profile, 'eu');
+    const jwt =
+      wanted.signed || isInside
+        ? await signedMetadata(this.ports, configured, variant, metadata.document)
+        : undefined;
+    if (isInside && jwt !== undefined) {
+      const text = JSON.stringify({ ...metadata.document, signed_metadata: jwt });
+      return { text, signed: false, ...defined({ language }) };
+    }
     return {
       text: jwt ?? metadata.text,
       signed: jwt !== undefined,
       ...defined({ language }),
     };
+  }
+
+  /**
+   * The registration certificate, which ends and is issued anew. Metadata without it are better than none: wallets that do not
+   * need it go on.
+   */
+  async #registered(configured: TenantConfiguration) {
+    const { issuerRegistration, clock, log } = this.ports;
+    try {
+      const entry = await issuerRegistration.entryFor(configured, clock.now());
+      return entry && { entry, name: hash('sha256', String(entry['data']), 'base64url') };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const about = { tenant: configured.tenantId, reason: error.message };
+      // Once per reason: wallets ask often.
+      configured.derive(`metadata/unregistered/${error.message}`, () =>
+        log.warn('metadata of an issuer go out without its registration certificate', about),
+      );
+      return undefined;
+    }
   }
 
   /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */
@@ -148,7 +183,7 @@ function keySet(keys: readonly StoredKey[]): object {
   };
 }
 
-type Ports = { readonly kms: Kms; readonly clock: Clock };
+type Ports = { readonly kms: Kms; readonly clock: Clock; readonly log: Log };
 
 /** Not `openid4vci-…`: the specification spells it so. */
 const TYPE = 'openidvci-issuer-metadata+jwt';
@@ -165,13 +200,22 @@ type Kept = { current?: { readonly text: Promise<string>; readonly renewAt: numb
  * @returns undefined when the tenant has no key to sign with at the moment.
  */
 async function signedMetadata(
-  { kms, clock }: Ports,
+  { kms, clock, log }: Ports,
   configured: TenantConfiguration,
   variant: string,
   metadata: JsonObject,
 ): Promise<string | undefined> {
   const now = clock.now();
-  const chain = signerOf(await configured.keyChains(), now);
+  const chain = metadataSigner(await configured.keyChains(), configured.profile, now);
+  if (chain?.usages.includes('access') !== true) {
+    // Once per change of the configuration: wallets ask often.
+    configured.derive('metadata/no-access-key', () =>
+      log.warn('no access certificate signs the metadata of an issuer, so European wallets refuse them', {
+        tenant: configured.tenantId,
+        keyChain: chain?.id ?? null,
+      }),
+    );
+  }
   if (chain === undefined) return undefined;
   const kept = configured.derive(`metadata/signed/${variant}`, (): Kept => ({}));
   if (kept.current !== undefined && now.getTime() < kept.current.renewAt) return kept.current.text;
@@ -185,15 +229,4 @@ async function signedMetadata(
     if (kept.current === current) delete kept.current;
   });
   return text;
-}
-
-/**
- * ETSI TS 119 472-3 requirement ISS-MDATA-4.2.1-02: the certificate by which a provider shows wallets who it is. A
- * tenant without one uses that of its credentials.
- */
-function signerOf(chains: readonly KeyChain[], now: Date): KeyChain | undefined {
-  const usable = chains.filter(({ active }) => active.notAfter > now);
-  return (['access', 'signing'] as const)
-    .map((usage) => usable.find(({ usages }) => usages.includes(usage)))
-    .find((chain) => chain !== undefined);
 }

@@ -1,5 +1,6 @@
 import { type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { holdsTo } from '../../domain/shared/finding.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 
@@ -100,7 +101,10 @@ async function needOf(repositories: TenantRepositories, usage: KeyUsage): Promis
   const { credentialConfigurations, presentationConfigurations, statusLists, trustLists } = repositories;
   if (usage === 'access') {
     const [first] = await presentationConfigurations.list();
-    return first && `presentation configuration ${first.id}`;
+    if (first !== undefined) return `presentation configuration ${first.id}`;
+    // ARF 3.0 ISSU_22 and ISSU_32
+    const { profile } = await repositories.tenant.get();
+    return holdsTo(profile, 'eu') ? 'the profile eu, whose metadata it signs,' : undefined;
   }
   if (usage === 'trustList') {
     const list = (await trustLists.list()).find(({ keyChainId }) => keyChainId === undefined);

@@ -1,19 +1,17 @@
 import type { IssuedRegistrationCertificate, RelyingParty } from '../../domain/registrar/registrar-api.ts';
 import {
   completeRegistration,
+  type RegisteredUse,
   type RegistrationBody,
   type RegistrationCertificateRequest,
 } from '../../domain/registrar/registration-certificate-request.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
-import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import type { Registrar, RegistrarAccount } from '../ports/registrar.ts';
 import { registrarFailure } from './registrar-failures.ts';
 
-export type Order = {
+export type Order = RegisteredUse & {
   readonly account: RegistrarAccount;
   readonly request: Pick<RegistrationCertificateRequest, 'id' | 'body'>;
-  /** What the certificate is for, if that is known. */
-  readonly query?: DcqlQuery | undefined;
   /** Where the request stands in the caller's document; empty for the document itself. */
   readonly path: string;
 };
@@ -52,10 +50,13 @@ async function find(
 
 async function create(
   registrar: Registrar,
-  { account, query, path }: Order,
+  { account, query, issued: types, path }: Order,
   wanted: RegistrationBody,
 ): Promise<IssuedRegistrationCertificate> {
-  const body = completeRegistration(wanted, account.configuration.registrationCertificateDefaults, query);
+  const body = completeRegistration(wanted, account.configuration.registrationCertificateDefaults, {
+    query,
+    issued: types,
+  });
   if ('missing' in body) {
     const member = at(at(path, 'body'), body.missing);
     throw invalidInput(member, `A registration certificate needs ${body.missing}, here or in the defaults.`);

@@ -76,7 +76,7 @@ export class ObtainRegistrationCertificate extends needs({
     const path = request.jwt === undefined ? '' : 'jwt';
     try {
       const { jwt, id, relyingPartyId } = issued;
-      const certificate = await registrationCertificateChecker.check(configured, jwt, clock.now(), query);
+      const certificate = await registrationCertificateChecker.check(configured, jwt, clock.now(), { query });
       return { ...certificate, ...defined({ id, relyingPartyId }) };
     } catch (error) {
       throw registrarFailure(error, path);

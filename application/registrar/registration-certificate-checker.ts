@@ -1,5 +1,5 @@
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
-import { covers } from '../../domain/registrar/coverage.ts';
+import { covers, coversIssuing } from '../../domain/registrar/coverage.ts';
 import {
   type OpenedCertificate,
   openRegistrationCertificate,
@@ -8,11 +8,11 @@ import {
   readRegistrationCertificate,
   timeFault,
 } from '../../domain/registrar/registration-certificate.ts';
+import type { RegisteredUse } from '../../domain/registrar/registration-certificate-request.ts';
 import { isJsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference } from '../../domain/status-lists/reference.ts';
-import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import { needs, type Token } from '../needs.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
 import { Signatures } from '../ports/signatures.ts';
@@ -33,14 +33,14 @@ export class RegistrationCertificateChecker extends needs({
   /**
    * Its signer has to be under an anchor that the tenant configured. Without any, the signature has to be
    * that of the certificates inside, whatever they name.
-   * @param query that it has to cover.
+   * @param use that it has to cover.
    * @throws RegistrationCertificateRefusal
    */
   async check(
     configured: TenantConfiguration,
     jwt: string,
     now: Date,
-    query?: DcqlQuery,
+    { query, issued }: RegisteredUse = {},
   ): Promise<CheckedCertificate> {
     const opened = openRegistrationCertificate(jwt);
     const known = await configuredAnchors(configured);
@@ -59,6 +59,10 @@ export class RegistrationCertificateChecker extends needs({
     const coverage = query && covers(certificate, query);
     if (coverage?.covered === false) {
       throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
+    }
+    const issuing = issued && coversIssuing(certificate, issued);
+    if (issuing?.covered === false) {
+      throw new RegistrationCertificateRefusal(`it does not cover what is issued: ${issuing.gap}`);
     }
     return { ...certificate, jwt };
   }

@@ -20,7 +20,10 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { registrarFailure } from './registrar-failures.ts';
-import { RegistrationCertificateChecker } from './registration-certificate-checker.ts';
+import {
+  type CheckedCertificate,
+  RegistrationCertificateChecker,
+} from './registration-certificate-checker.ts';
 import {
   isUsable,
   type UsableCertificate,
@@ -84,9 +87,9 @@ export class RegistrationCertificates extends needs({
     const { registrationCert: request, dcql_query: query, purpose } = configuration;
     if (request === undefined || request === null) return undefined;
     const wanted = await configured.derive(`registration-certificate/${configuration.id}`, () =>
-      wantedCertificate(configured, query, certificateFor(request, purpose)),
+      wantedCertificate(configured, { query }, certificateFor(request, purpose)),
     );
-    const { certificate } = await this.#get({ configured, wanted, now, occasion: 'use' });
+    const certificate = await this.usable(configured, wanted, now);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
     return { format: 'registration_cert', data: certificate.jwt };
   }
@@ -102,10 +105,28 @@ export class RegistrationCertificates extends needs({
   ): Promise<void> {
     const { registrationCert: request, dcql_query: query, purpose, accessKeyChainId } = configuration;
     if (request === undefined || request === null) return;
-    const wanted = await wantedCertificate(configured, query, certificateFor(request, purpose));
-    const { certificate } = await this.#resolveOnce({ configured, wanted, now, occasion: 'save' });
+    const wanted = await wantedCertificate(configured, { query }, certificateFor(request, purpose));
+    const certificate = await this.obtainable(configured, wanted, now);
     const chain = accessChainOf(await configured.keyChains(), now, accessKeyChainId);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
+  }
+
+  /** @throws Failure when there is none that is good for what is wanted. */
+  async usable(
+    configured: TenantConfiguration,
+    wanted: WantedCertificate,
+    now: Date,
+  ): Promise<CheckedCertificate> {
+    return (await this.#get({ configured, wanted, now, occasion: 'use' })).certificate;
+  }
+
+  /** The same for what is about to be saved: whatever failed before is tried again. @throws Failure */
+  async obtainable(
+    configured: TenantConfiguration,
+    wanted: WantedCertificate,
+    now: Date,
+  ): Promise<CheckedCertificate> {
+    return (await this.#resolveOnce({ configured, wanted, now, occasion: 'save' })).certificate;
   }
 
   async #get(question: Question): Promise<UsableCertificate> {
@@ -169,11 +190,14 @@ export class RegistrationCertificates extends needs({
 
   async #obtain(question: Question): Promise<UsableCertificate> {
     const { configured, wanted, now } = question;
-    const { account, request, query, id } = wanted;
+    const { account, request, query, issued: provided, id } = wanted;
     if (account === undefined) {
       throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
     }
-    const issued = await obtainFromRegistrar(this.ports.registrar, { account, request, query, path: PATH });
+    const issued = await obtainFromRegistrar(this.ports.registrar, {
+      ...{ account, request, query, path: PATH },
+      issued: provided,
+    });
     const usable = await this.#accept(question, issued.jwt);
     const { id: certificateId, jwt } = issued;
     await this.#keep(configured, { id, certificateId, jwt, createdAt: now, updatedAt: now });
@@ -184,7 +208,7 @@ export class RegistrationCertificates extends needs({
   async #accept({ configured, wanted, now }: Question, jwt: string): Promise<UsableCertificate> {
     try {
       const { registrationCertificateChecker } = this.ports;
-      const certificate = await registrationCertificateChecker.check(configured, jwt, now, wanted.query);
+      const certificate = await registrationCertificateChecker.check(configured, jwt, now, wanted);
       return usableFrom(certificate, wanted, now, now);
     } catch (error) {
       throw registrarFailure(error, PATH);

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { timeFault } from '../../domain/registrar/registration-certificate.ts';
-import type { RegistrationCertificateRequest } from '../../domain/registrar/registration-certificate-request.ts';
+import type {
+  RegisteredUse,
+  RegistrationCertificateRequest,
+} from '../../domain/registrar/registration-certificate-request.ts';
 import { canonicalJson } from '../../domain/shared/json.ts';
-import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import type { RegistrarAccount } from '../ports/registrar.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { accountOf } from './registrar-account.ts';
@@ -13,12 +15,11 @@ const RENEWAL_MS = 60_000;
 /** Certificates may be revoked, which is looked up again after so long. */
 const CHECK_MS = 60 * 60 * 1000;
 
-/** What a presentation configuration wants to have certified. */
-export type WantedCertificate = {
+/** What a presentation configuration, or the issuer, wants to have certified. */
+export type WantedCertificate = RegisteredUse & {
   /** Hash of all that the certificate depends on. */
   readonly id: string;
   readonly request: RegistrationCertificateRequest;
-  readonly query: DcqlQuery;
   readonly account: RegistrarAccount | undefined;
 };
 
@@ -32,7 +33,7 @@ export type UsableCertificate = {
 
 export async function wantedCertificate(
   configured: TenantConfiguration,
-  query: DcqlQuery,
+  use: RegisteredUse,
   request: RegistrationCertificateRequest,
 ): Promise<WantedCertificate> {
   const account = await accountOf(configured);
@@ -44,8 +45,8 @@ export async function wantedCertificate(
     createdAt: null,
     updatedAt: null,
   };
-  const dependsOn = canonicalJson([query, request, registrar ?? null]);
-  return { id: hash('sha256', dependsOn, 'base64url'), request, query, account };
+  const dependsOn = canonicalJson([use.query ?? { issued: use.issued ?? [] }, request, registrar ?? null]);
+  return { id: hash('sha256', dependsOn, 'base64url'), request, ...use, account };
 }
 
 /** @param obtainedAt with the end of the certificate, says how long it is meant to be used. */

@@ -20,6 +20,8 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 export type AllocatedEntries = {
   readonly listId: string;
   readonly uri: string;
+  /** Entries of the list. */
+  readonly capacity: number;
   readonly firstCounter: number;
   readonly indices: readonly number[];
 };
@@ -152,6 +154,7 @@ export class StatusAllocator extends needs({
   #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {
     return {
       listId: list.id,
+      capacity: list.capacity,
       uri: statusListUri(this.ports.settings, tenantId, list.id),
       firstCounter,
       indices: this.indicesOf(tenantId, list, firstCounter, count),

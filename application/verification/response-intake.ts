@@ -20,6 +20,7 @@ import { needs } from '../needs.ts';
 import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import {
   type Answerable,
   alreadyAnswered,
@@ -50,6 +51,7 @@ export type Opening = {
 export class ResponseIntake extends needs({
   ...WORLD,
   random: Random,
+  settings: ServiceSettings,
   encryption: Encryption,
   presentationVerifier: PresentationVerifier,
   resultDelivery: ResultDelivery,

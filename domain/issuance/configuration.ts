@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InteractiveAction } from '../oauth/interactive-action.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
+import { holdsTo, type Profile } from '../shared/finding.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
@@ -9,6 +10,7 @@ import { WebhookConfig } from '../webhooks/webhook.ts';
 import { configurationFaults } from './configuration-rules.ts';
 import { CredentialConfig } from './credential-config.ts';
 import { DisclosurePolicy } from './disclosure-policy.ts';
+import { CredentialReusePolicy, reusePolicyFaults } from './reuse-policy.ts';
 import { TypeMetadataInput } from './type-metadata-input.ts';
 
 /** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
@@ -120,7 +122,13 @@ export const CredentialConfigurationBody = z
       .optional()
       .describe('at least one; default jwt, with keyAttestationsRequired both'),
     keyAttestationsRequired: KeyAttestationsRequired.nullish().describe(
-      'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted',
+      'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile ' +
+        '`eu` any attestation unless stated',
+    ),
+    credentialReusePolicy: CredentialReusePolicy.nullish().describe(
+      'How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); ' +
+        '`credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded ' +
+        'under the profile `eu`',
     ),
     keyChainId: Reference.nullish().describe(
       'Key chain with the usage `signing` that signs it; the oldest such one unless stated',
@@ -181,7 +189,7 @@ export const CredentialConfigurationBody = z
       const message = 'needs statusManagement: what has no status cannot be revoked with its wallet';
       context.addIssue({ code: 'custom', path: ['followWalletStatus'], message });
     }
-    for (const { path, message } of configurationFaults(body)) {
+    for (const { path, message } of [...configurationFaults(body), ...reusePolicyFaults(body)]) {
       context.addIssue({ code: 'custom', path: path.split('.'), message });
     }
   })
@@ -205,4 +213,18 @@ export function proofTypesOf({
 }: Pick<CredentialConfigurationBody, 'proofTypes' | 'keyAttestationsRequired'>): readonly ProofType[] {
   if (proofTypes !== undefined) return proofTypes;
   return keyAttestationsRequired === null || keyAttestationsRequired === undefined ? ['jwt'] : PROOF_TYPES;
+}
+
+/**
+ * A configuration as it holds: where it leaves open what the tenant's profile demands, as the profile says.
+ * @param stored which may be older than the profile.
+ */
+export function effectiveCredential<
+  T extends Pick<CredentialConfigurationBody, 'keyBinding' | 'keyAttestationsRequired'>,
+>(stored: T, profile: Profile | null): T {
+  const { keyBinding, keyAttestationsRequired } = stored;
+  // EUDI TS3 1.5 section 2.2: what is bound to a device takes attested keys
+  if (!holdsTo(profile, 'eu') || !keyBinding || (keyAttestationsRequired ?? undefined) !== undefined)
+    return stored;
+  return { ...stored, keyAttestationsRequired: {} };
 }

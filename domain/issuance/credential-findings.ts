@@ -1,7 +1,8 @@
-import type { Finding } from '../shared/finding.ts';
+import type { Finding, Profile } from '../shared/finding.ts';
 import { isJsonObject } from '../shared/json.ts';
-import { type CredentialConfigurationBody, proofTypesOf } from './configuration.ts';
+import { type CredentialConfigurationBody, effectiveCredential, proofTypesOf } from './configuration.ts';
 import { staticElements } from './mdoc-claims.ts';
+import { SPREAD_LIFETIME_SECONDS } from './reuse-policy.ts';
 
 const MDL = 'org.iso.18013.5.1.mDL';
 /** ISO/IEC 18013-5 section 7.2.1, table 5: what every driving licence has. */
@@ -19,11 +20,16 @@ const MDL_ELEMENTS = [
   'un_distinguishing_sign',
 ];
 
-/** What wallets, verifiers or a law refuse of what a configuration issues. */
-export function credentialFindings(configuration: CredentialConfigurationBody): Finding[] {
+/**
+ * What wallets, verifiers or a law refuse of what a configuration issues.
+ * @param profile of the tenant: what is left open is then as the profile says.
+ */
+export function credentialFindings(stored: CredentialConfigurationBody, profile: Profile | null): Finding[] {
+  const configuration = effectiveCredential(stored, profile);
   const isMdoc = configuration.config.format === 'mso_mdoc';
   return [
     ...bindingFindings(configuration),
+    ...reuseFindings(configuration),
     ...activeSetFindings(configuration),
     ...followingFindings(configuration),
     ...displayFindings(configuration),
@@ -48,7 +54,7 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   if (keyAttestationsRequired === null || keyAttestationsRequired === undefined) {
     return [
       {
-        rule: 'HAIP 1.0 section 4.5.1',
+        rule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
         member: 'keyAttestationsRequired',
         concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
         message: 'they cannot read the metadata of an issuer that has one bound configuration without it',
@@ -63,11 +69,27 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   if (missing === undefined) return [];
   return [
     {
-      rule: 'HAIP 1.0 section 4.5.1',
+      rule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
       member: 'proofTypes',
       concerns: `wallets that prove their keys by ${missing} alone`,
       message: 'they cannot get the credential',
       change: 'leave it out: both types are taken then',
+      refusedBy: ['eu'],
+    },
+  ];
+}
+
+function reuseFindings({ keyBinding, credentialReusePolicy }: CredentialConfigurationBody): Finding[] {
+  const isGiven = credentialReusePolicy !== null && credentialReusePolicy !== undefined;
+  if (isGiven || !keyBinding) return [];
+  return [
+    {
+      rule: 'ARF 3.0 ISSU_39 and ISSU_40, ETSI TS 119 472-3 section 4.2.4.2',
+      member: 'credentialReusePolicy',
+      concerns: 'holders, whose wallets may present one copy to everybody, so that verifiers recognise them',
+      message: 'the metadata do not say how often a copy is presented',
+      change: 'choose once_only with batches, or limited_time with a short lifeTime',
+      refusedBy: ['eu'],
     },
   ];
 }
@@ -117,9 +139,6 @@ function displayFindings({ config }: CredentialConfigurationBody): Finding[] {
     },
   ];
 }
-
-/** Below it the tenth that ends are spread over is at most two minutes. */
-const SPREAD_LIFETIME_SECONDS = 1210;
 
 function validityFindings({ config, lifeTime, statusManagement }: CredentialConfigurationBody): Finding[] {
   if (typeof lifeTime === 'number' && lifeTime < SPREAD_LIFETIME_SECONDS) {

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
+import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { Reference, textUpTo } from '../shared/bounds.ts';
-import type { Profile } from '../shared/finding.ts';
+import { holdsTo, type Profile } from '../shared/finding.ts';
 import type { Timed } from '../shared/resource.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { BuiltInAs } from './built-in-as.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
-import { WalletAlgorithms } from './wallet-algorithms.ts';
+import { AGREED_ALGORITHMS, WalletAlgorithms } from './wallet-algorithms.ts';
 import { WalletClient } from './wallet-client.ts';
 import { WalletProvider } from './wallet-provider.ts';
 
@@ -113,6 +114,11 @@ export const IssuanceConfigurationBody = z
           'chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the ' +
           'chained one, then the built-in one',
       ),
+    registrationCert: RegistrationCertificateRequest.nullish().describe(
+      'The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought ' +
+        'along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is ' +
+        'issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu`',
+    ),
     refreshTokenSeconds: Seconds.min(0)
       .max(31_536_000)
       .default(2_592_000)
@@ -170,7 +176,7 @@ export function effectiveIssuance<T extends IssuanceConfigurationBody>(
     dPopNonce: stored.dPopNonce ?? 'optional',
   };
   if (profile === null) return { ...stored, ...chosen };
-  const { chainedAs } = stored;
+  const { chainedAs, algorithms } = stored;
   return {
     ...stored,
     // HAIP 1.0 sections 4.3 and 4.4, FAPI 2.0 section 5.3.2.1: clients that authenticate, tokens that are bound
@@ -178,6 +184,9 @@ export function effectiveIssuance<T extends IssuanceConfigurationBody>(
     dPopRequired: true,
     dPopNonce: 'required',
     ...(chainedAs && { chainedAs: { ...chainedAs, requireDPoP: true } }),
+    ...(holdsTo(profile, 'eu') && {
+      algorithms: AGREED_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true),
+    }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Finding, Profile } from '../shared/finding.ts';
+import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import {
   defaultIssuance,
   type IssuanceConfiguration,
@@ -18,6 +18,7 @@ export function issuanceFindings(issuance: IssuanceConfigurationBody, profile: P
     ...clientFindings(issuance, profile),
     ...tokenFindings(issuance, profile),
     ...serverFindings(issuance),
+    ...europeanFindings(issuance, profile),
   ];
 }
 
@@ -109,6 +110,46 @@ function serverFindings({ authServers, chainedAs }: IssuanceConfigurationBody): 
       concerns: 'users who follow a link of somebody else',
       message: 'a user who is logged in gets no question before the credential goes to an unknown wallet',
       change: 'leave it true',
+    });
+  }
+  return findings;
+}
+
+const EU_WALLETS = 'the European Digital Identity Wallet';
+
+function europeanFindings(
+  { algorithms, walletClients, registrationCert }: IssuanceConfigurationBody,
+  profile: Profile | null,
+): Finding[] {
+  const findings: Finding[] = [];
+  if (algorithms?.includes('EdDSA')) {
+    findings.push({
+      rule: 'ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2',
+      member: 'algorithms',
+      concerns: `${EU_WALLETS} and who supervises its issuers`,
+      message: 'signatures count by EdDSA, which is not agreed to',
+      change: 'leave EdDSA out',
+      refusedBy: ['eu'],
+    });
+  }
+  if (!registrationCert && holdsTo(profile, 'eu')) {
+    findings.push({
+      rule: 'ARF 3.0 RPRC_22, ETSI TS 119 472-3 section 4.2.3',
+      member: 'registrationCert',
+      concerns: EU_WALLETS,
+      message: 'the metadata do not hold what the issuer registered to issue, and wallets ask it for nothing',
+      change: 'have it issued by the registrar with {"body": {}}, or bring it as {"jwt": …}',
+      refusedBy: ['eu'],
+    });
+  }
+  if (walletClients.length > 0 && holdsTo(profile, 'eu')) {
+    findings.push({
+      rule: 'ARF 3.0 ISSU_21 and ISSU_30a, EUDI TS3 1.5 section 2.3',
+      member: 'walletClients',
+      concerns: EU_WALLETS,
+      message: 'registered wallets get credentials without an attestation of their provider',
+      change: 'name lists of wallet providers in walletProviderTrustLists instead',
+      refusedBy: ['eu'],
     });
   }
   return findings;

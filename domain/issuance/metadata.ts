@@ -123,17 +123,18 @@ function configurationMetadata(
     credential_signing_alg_values_supported: algorithm && (isMdoc ? coseNumbersOf(algorithm) : [algorithm]),
     cryptographic_binding_methods_supported: keyBinding ? [bindingMethodOf(config)] : undefined,
     proof_types_supported: keyBinding ? proofTypes(configuration, issuance) : undefined,
-    credential_metadata: ofUsers(config),
+    credential_metadata: ofUsers(configuration),
     // ETSI TS 119 472-3 section 4.2.5 publishes no name for the member; this one is in use.
     disclosure_policy: embeddedDisclosurePolicy,
   });
 }
 
-/** What users see of a credential; absent where nobody said anything. */
-function ofUsers({ display = [], claims = [] }: CredentialConfiguration['config']) {
-  return display.length === 0 && claims.length === 0
-    ? undefined
-    : { display: display.map(withReadableImages), claims };
+/** What users see of a credential, and how wallets use its copies; absent where nobody said anything. */
+function ofUsers({ config, credentialReusePolicy: policy }: CredentialConfiguration) {
+  const { display = [], claims = [] } = config;
+  if (display.length === 0 && claims.length === 0 && !policy) return undefined;
+  // ETSI TS 119 472-3 section 4.2.4.2; wallets look for it here
+  return { display: display.map(withReadableImages), claims, credential_reuse_policy: policy };
 }
 
 function proofTypes(

@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { algorithmOf, PUBLISHED_ALGORITHMS, type PublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import {
+  algorithmOf,
+  PUBLISHED_ALGORITHMS,
+  type PublicJwk,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from '../shared/jwk.ts';
+
+/** Those that the European wallet agreed to (ECCG Agreed Cryptographic Mechanisms 2; ARF 3.0 OIA_03, WUA_04). */
+export const AGREED_ALGORITHMS: readonly SigningAlgorithm[] = SIGNING_ALGORITHMS.filter(
+  (algorithm) => algorithm !== 'EdDSA',
+);
 
 /** What an issuer takes signatures by; null for all that the service knows. */
 export const WalletAlgorithms = z
@@ -10,8 +21,8 @@ export const WalletAlgorithms = z
   .nullish()
   .describe(
     'Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are ' +
-      'bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated; a list of ' +
-      'agreed mechanisms such as that of the ECCG leaves `EdDSA` out. The keys of the tenant itself are not concerned',
+      'bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` ' +
+      'all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned',
   );
 export type WalletAlgorithms = z.infer<typeof WalletAlgorithms>;
 

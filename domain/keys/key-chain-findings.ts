@@ -1,5 +1,6 @@
 import { readCertificate } from '../formats/der/certificate.ts';
-import type { Finding } from '../shared/finding.ts';
+import type { FieldError } from '../shared/failure.ts';
+import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
 
 /** Where HAIP 1.0 speaks of the certificates of each usage. A trust list is trusted by its signer's own certificate. */
@@ -9,8 +10,36 @@ const RULES = [
   ['statusList', 'HAIP 1.0 section 6.1', 'verifiers'],
 ] as const satisfies readonly (readonly [KeyUsage, string, string])[];
 
-/** What readers refuse of the certificates that came from outside; those of an own authority are as they should be. */
-export function keyChainFindings({ usages, active, root }: KeyChain): Finding[] {
+/** What a profile demands that the key chains of a tenant together do not have. */
+export function missingKeys(chains: readonly KeyChain[], profile: Profile): FieldError[] {
+  if (!holdsTo(profile, 'eu') || chains.some(({ usages }) => usages.includes('access'))) return [];
+  const message =
+    'profile eu (ARF 3.0 ISSU_22 and ISSU_32): nothing can sign the metadata of the issuer; make a key chain for access';
+  return [{ path: 'key-chain', message }];
+}
+
+/** What readers refuse of a key and its certificates. @param profile of the tenant. */
+export function keyChainFindings(chain: KeyChain, profile: Profile | null): Finding[] {
+  return [...certificateFindings(chain), ...(holdsTo(profile, 'eu') ? algorithmFindings(chain) : [])];
+}
+
+function algorithmFindings({ active, root }: KeyChain): Finding[] {
+  const keys = [active.key, ...(root === undefined ? [] : [root.key])];
+  if (keys.every(({ handle }) => handle.algorithm !== 'EdDSA')) return [];
+  return [
+    {
+      rule: 'ARF 3.0 OIA_03, ECCG Agreed Cryptographic Mechanisms 2',
+      member: 'algorithm',
+      concerns: 'the European Digital Identity Wallet and its relying parties',
+      message: 'the key signs by EdDSA, which is not agreed to',
+      change: 'make it for ES256, ES384 or ES512',
+      refusedBy: ['eu'],
+    },
+  ];
+}
+
+/** Those that came from outside; those of an own authority are as they should be. */
+function certificateFindings({ usages, active, root }: KeyChain): Finding[] {
   if (root !== undefined) return [];
   const [leaf, ...others] = active.certificates.map(isSelfIssued);
   return RULES.filter(([usage]) => usages.includes(usage)).flatMap(([, rule, concerns]) => {

@@ -52,6 +52,31 @@ function isWithin(
   return known.values === undefined || values?.every((value) => known.values?.includes(value)) === true;
 }
 
+/** What a tenant issues, by the one name of its type. */
+export type IssuedType = { readonly format: string; readonly type: string };
+
+/** Where a query and a registration name a type (OpenID4VP 1.0 appendices B.2.3 and B.3.5). */
+export function metaOf({ format, type }: IssuedType): JsonObject {
+  return format === 'mso_mdoc' ? { doctype_value: type } : { vct_values: [type] };
+}
+
+/** Whether all that is issued is registered as what the provider issues (ARF 3.0 ISSU_24b and ISSU_34b). */
+export function coversIssuing(
+  { provides = [] }: { readonly provides?: readonly RegisteredCredential[] },
+  issued: readonly IssuedType[],
+): Coverage {
+  const missing = issued.find((one) => !provides.some((registered) => names(registered, one)));
+  if (missing === undefined) return { covered: true };
+  return { covered: false, gap: `${missing.format} of the type "${missing.type}" is not registered` };
+}
+
+function names({ format, meta }: RegisteredCredential, issued: IssuedType): boolean {
+  if (format !== issued.format) return false;
+  if (format === 'mso_mdoc') return meta['doctype_value'] === issued.type;
+  const types = meta['vct_values'];
+  return Array.isArray(types) && (types as readonly Json[]).includes(issued.type);
+}
+
 /** Equal texts for values that differ in the order of their members and entries only. */
 function asSet(value: Json): string {
   if (Array.isArray(value)) return `[${[...new Set(value.map(asSet))].sort().join()}]`;

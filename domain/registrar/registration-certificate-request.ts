@@ -4,6 +4,7 @@ import { defined } from '../shared/defined.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ContactUri, WebAddress } from '../shared/web-address.ts';
 import type { DcqlQuery } from '../verification/dcql/query.ts';
+import { type IssuedType, metaOf } from './coverage.ts';
 
 const MAX_JWT_LENGTH = 64 * 1024;
 const MAX_CREDENTIALS = 50;
@@ -97,6 +98,12 @@ export function requestedCredentials({ credentials }: DcqlQuery): readonly Reque
   return [...distinct.values()];
 }
 
+/** What a certificate is for, as far as it is known: what is asked for, or what is issued. */
+export type RegisteredUse = {
+  readonly query?: DcqlQuery | undefined;
+  readonly issued?: readonly IssuedType[] | undefined;
+};
+
 /** What every certificate has to say about its purpose (TS 119 475 section 5). */
 const MANDATORY = ['privacy_policy', 'support_uri', 'purpose'] as const;
 
@@ -110,14 +117,17 @@ export type CompleteRegistrationBody = RegistrationBody &
 export function completeRegistration(
   body: RegistrationBody,
   defaults: Partial<RegistrationBody> | null | undefined,
-  query: DcqlQuery | undefined,
+  { query, issued }: RegisteredUse,
 ): CompleteRegistrationBody | { readonly missing: string } {
   const credentials = body.credentials ?? (query && [...requestedCredentials(query)]);
   const complete = { ...defined(defaults ?? {}), ...defined(body) } as RegistrationBody;
   if (credentials !== undefined) complete.credentials = credentials;
+  if (issued !== undefined) {
+    complete.provided_attestations ??= issued.map((one) => ({ format: one.format, meta: metaOf(one) }));
+  }
   const missing = MANDATORY.find((name) => complete[name] === undefined);
   if (missing !== undefined) return { missing };
-  if (credentials === undefined && body.provided_attestations === undefined)
+  if (credentials === undefined && complete.provided_attestations === undefined)
     return { missing: 'credentials' };
   return complete as CompleteRegistrationBody;
 }

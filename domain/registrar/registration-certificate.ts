@@ -48,6 +48,8 @@ export type RegistrationCertificate = {
   readonly intendedUseId?: string;
   /** Undefined: none are registered. */
   readonly credentials?: readonly RegisteredCredential[];
+  /** Types that its subject may issue (`provides_attestations`). Undefined: none are registered. */
+  readonly provides?: readonly RegisteredCredential[];
   readonly issuedAt: Date;
   readonly notBefore?: Date;
   readonly expiresAt?: Date;
@@ -105,7 +107,19 @@ export function readRegistrationCertificate({
   return defined({
     ...{ subject, intermediary, intendedUseId, issuedAt, notBefore, expiresAt },
     credentials: credentials === undefined ? undefined : readCredentials(credentials),
+    provides: readProvided(payload['provides_attestations'] ?? payload['provided_attestations']),
     status: payload['status'],
+  });
+}
+
+/** TS 119 475 section 5.2.4, and the name of earlier versions. */
+function readProvided(value: Json | undefined): readonly RegisteredCredential[] | undefined {
+  const name = 'provides_attestations';
+  if (value === undefined) return undefined;
+  return readList(value, MAX_CREDENTIALS, name).map((entry) => {
+    const { format, meta } = isJsonObject(entry) ? entry : {};
+    if (typeof format !== 'string' || meta === undefined || !isJsonObject(meta)) throw malformed(name);
+    return { format, meta };
   });
 }
 

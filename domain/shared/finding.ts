@@ -2,9 +2,17 @@ import { z } from 'zod';
 import { Failure, type FieldError, invalidFields } from './failure.ts';
 
 /** Sets of rules that a tenant can bind itself to. What contradicts them is refused when it is written. */
-export const PROFILES = ['haip'] as const;
+export const PROFILES = ['haip', 'eu'] as const;
 export const Profile = z.enum(PROFILES);
 export type Profile = z.infer<typeof Profile>;
+
+/** The rules that a profile is made of: that of the European wallet has all of HAIP. */
+const INCLUDED: Readonly<Record<Profile, readonly Profile[]>> = { haip: ['haip'], eu: ['haip', 'eu'] };
+
+/** Whether who bound itself to `profile` keeps `rules`. @param profile null where a tenant has none. */
+export function holdsTo(profile: Profile | null, rules: Profile): boolean {
+  return profile !== null && INCLUDED[profile].includes(rules);
+}
 
 /** Something that may be written, although a wallet, a law or a reader will refuse what comes of it. */
 export const Warning = z
@@ -18,13 +26,13 @@ export const Warning = z
   .meta({ id: 'Warning', description: 'Allowed, but somebody will refuse it' });
 export type Warning = z.infer<typeof Warning>;
 
-/** A warning, and the profiles under which it is a refusal. */
+/** A warning, and the profiles whose rules make it a refusal. */
 export type Finding = Warning & { readonly refusedBy?: readonly Profile[] };
 
 /** @param profile of the tenant; null where it has none. @returns what it refuses, as faults of fields. */
 export function contradictions(findings: readonly Finding[], profile: Profile | null): FieldError[] {
   return findings
-    .filter(({ refusedBy = [] }) => profile !== null && refusedBy.includes(profile))
+    .filter(({ refusedBy = [] }) => refusedBy.some((rules) => holdsTo(profile, rules)))
     .map(({ rule, member, message, change }) => ({
       path: member,
       message: `profile ${profile} (${rule}): ${message}; ${change}`,

@@ -108,7 +108,7 @@ const KeyProviderName = Reference.nullish().describe(
 
 const TenantProfile = Profile.nullish().describe(
   'Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules ' +
-    'behind it. What they demand holds whatever else is configured, and what contradicts them is refused when it is written',
+    'behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written',
 );
 
 const AdministratorRoles = z

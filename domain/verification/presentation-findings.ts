@@ -1,6 +1,6 @@
 import { readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
-import type { Finding } from '../shared/finding.ts';
+import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import type { PresentationConfigurationBody } from './configuration.ts';
 import type { DcqlQuery } from './dcql/query.ts';
 
@@ -12,12 +12,16 @@ const BY_HAIP = {
 } as const;
 
 /** What wallets refuse of the requests of a configuration, and what makes them say less than they seem to. */
-export function presentationFindings(configuration: PresentationConfigurationBody): Finding[] {
+export function presentationFindings(
+  configuration: PresentationConfigurationBody,
+  profile: Profile | null,
+): Finding[] {
   return [
     ...requestFindings(configuration),
     ...queryFindings(configuration),
     ...trustFindings(configuration),
     ...confirmationFindings(configuration),
+    ...(holdsTo(profile, 'eu') ? registrationFindings(configuration) : []),
   ];
 }
 
@@ -161,4 +165,32 @@ function confirmationFindings({ transaction_data, dcql_query }: PresentationConf
         ]
       : [],
   );
+}
+
+function registrationFindings({ registrationCert, attached }: PresentationConfigurationBody): Finding[] {
+  const others = (attached ?? []).flatMap(({ format }, index) =>
+    format === 'registration_cert' ? [`attached.${index}`] : [],
+  );
+  if (others.length > 0) {
+    return others.map((member) => ({
+      rule: 'ARF 3.0 RPRC_09 and RPRC_19',
+      member,
+      concerns: 'the European Digital Identity Wallet, which takes one registration certificate',
+      message:
+        'a registration certificate is attached beside the one of the request, and nobody looks at what it covers',
+      change: 'name it in registrationCert as {"jwt": …}, one for each intended use',
+      refusedBy: ['eu'],
+    }));
+  }
+  if (registrationCert !== null && registrationCert !== undefined) return [];
+  return [
+    {
+      rule: 'ARF 3.0 RPRC_19, ETSI TS 119 472-2 section 6.3.2.2',
+      member: 'registrationCert',
+      concerns: 'the European Digital Identity Wallet, which warns its user',
+      message: 'requests say nowhere what the relying party registered to ask for',
+      change: 'have it issued by the registrar with {"body": {}}, or bring it as {"jwt": …}',
+      refusedBy: ['eu'],
+    },
+  ];
 }

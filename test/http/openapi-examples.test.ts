@@ -82,7 +82,8 @@ describe('The examples of the API document', function () {
     await all('getStatusListDefaults', 'replaceStatusListDefaults', 'listStatusLists');
     examples.answered['status list'] = (await run('createStatusList')).body.id;
     await all('getStatusList', 'updateStatusList');
-    for (const name of ['fetchStatusList', 'fetchStatusListAggregation']) await open(name);
+    for (const name of ['fetchStatusList', 'fetchStatusListAggregation', 'showPresentedPage'])
+      await open(name);
     await run('deleteStatusList');
     await all('createTrustList', 'listTrustLists', 'getTrustList', 'exportTrustList', 'replaceTrustList');
     await run('updateTrustList');

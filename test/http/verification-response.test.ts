@@ -145,7 +145,8 @@ describe('a response to a presentation request', () => {
         const asked = await shop.ask(configuration);
         const { state } = asked.payload;
         const answer = await shop.post(asked, { error: 'access_denied', error_description: 'no', state });
-        expect([answer.status, answer.body]).to.deep.equal([200, {}]);
+        expect([answer.status, Object.keys(answer.body)]).to.deep.equal([200, ['redirect_uri']]);
+        expect(answer.body.redirect_uri).to.match(/\/shop\/presented\?response_code=/);
         const seen = await shop.session(asked.session);
         expect([seen['status'], seen['failure']]).to.deep.equal([
           'failed',

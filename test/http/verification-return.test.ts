@@ -94,7 +94,7 @@ describe('after a presentation, the way back', () => {
     expect(await read(asked.session, 'invented'), 'after it').to.equal(403);
   });
 
-  it('is absent without an address, and only then there is a link for other devices', async () => {
+  it('leads to a page of the service without an address, and only then there is a link for other devices', async () => {
     const body = { response_type: 'uri', requestId: 'check' };
     const plain = (await shop.call('POST', '/verifier/offer', body)).body;
     expect(plain.crossDeviceUri).to.equal(plain.uri);
@@ -102,7 +102,19 @@ describe('after a presentation, the way back', () => {
     const same = (await shop.call('POST', '/verifier/offer', { ...body, redirectUri })).body;
     expect(Object.keys(same).sort()).to.deep.equal(['session', 'uri']);
     const asked = await shop.ask();
-    expect((await shop.present(asked, held)).body).to.deep.equal({});
+    const { redirect_uri: page } = (await shop.present(asked, held)).body;
+    expect(page).to.match(/^http.+\/shop\/presented\?response_code=[\w-]{20,}$/);
+    const { status, text, headers } = await shop.service.call('GET', page);
+    expect([status, headers.get('content-type')]).to.deep.equal([200, 'text/html; charset=utf-8']);
+    expect(text)
+      .to.include('Go back to where you came from')
+      .and.not.match(/Ada|Lovelace|response_code|script/);
+    expect(headers.get('cache-control')).to.equal('no-store');
+    expect(headers.get('referrer-policy')).to.equal('no-referrer');
+    // The code belongs to nobody who waits for it, and opens nothing.
+    const code = new URL(page).searchParams.get('response_code') ?? '';
+    expect(await read(asked.session, code)).to.equal(403);
+    expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('completed');
   });
 
   it('is chosen by the webhook when it wants to, if that is an address', async () => {

@@ -37,6 +37,7 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     },
   }),
   'POST /:tenant/nonce': document('/:tenant/nonce'),
+  'GET /:tenant/presented': document('/:tenant/presented'),
   'POST /:tenant/par': ({ tenant, issuer }, { offerId }) => ({
     path: `/${tenant}/par`,
     form: {

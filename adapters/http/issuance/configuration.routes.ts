@@ -64,7 +64,12 @@ const credential = resourceRoutes({
   view: CredentialConfigurationView,
   get: GetCredentialConfiguration,
   toView: async (shown, { caller: { configured } }) =>
-    toCredentialConfigurationView(shown, await configured.tenant(), await configured.keyChains()),
+    toCredentialConfigurationView(
+      shown,
+      await configured.tenant(),
+      await configured.keyChains(),
+      configured.profile,
+    ),
 });
 
 /** How a tenant issues, what it issues, and offers. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   type CredentialConfiguration,
   CredentialConfigurationBody,
+  effectiveCredential,
 } from '../../../domain/issuance/configuration.ts';
 import {
   effectiveIssuance,
@@ -59,11 +60,12 @@ export function toCredentialConfigurationView(
   configuration: CredentialConfiguration,
   tenant: ReferredTenant,
   chains: readonly KeyChain[],
+  profile: Profile | null,
 ) {
   const signer = chains.find(({ id }) => id === configuration.keyChainId);
   return withKeyReferences(
     viewOf(CredentialConfigurationView, {
-      ...configuration,
+      ...effectiveCredential(configuration, profile),
       keyChain: signer && toKeyChainView(signer),
       cert: signer && toCertificateView(signer, chains),
       tenant: toTenantReference(tenant),

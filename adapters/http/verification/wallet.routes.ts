@@ -4,9 +4,13 @@ import {
   ServeDcApiRequest,
   ServeRequestObject,
 } from '../../../application/verification/serve-request-object.ts';
+import { ShowPresented } from '../../../application/verification/show-presented.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+import { pageReply } from '../pages/page.ts';
+import { presentedPage } from '../pages/presented-page.ts';
 import { family, type Reply, reply, route } from '../route.ts';
+import { TenantPath } from '../shapes.ts';
 
 const common = { tag: 'Wallet: presentation', surface: 'vp', access: 'public' } as const;
 const RESPONSE_LIMIT = 1024 * 1024;
@@ -86,9 +90,10 @@ export const presentationWalletRoutes = family(
       bodyLimit: RESPONSE_LIMIT,
       example: { response: '<encrypted response>' },
       responses: {
-        200: z.object({ redirect_uri: z.string().optional() }).meta({
+        200: z.object({ redirect_uri: z.string() }).meta({
           id: 'PresentationReply',
-          description: 'Where the wallet sends the browser, if anywhere',
+          description:
+            'Where the wallet sends the browser: the address of the request, else a page that tells the user to go back',
         }),
         400: 'Not accepted, or answered already',
         404: 'No such request',
@@ -98,11 +103,30 @@ export const presentationWalletRoutes = family(
       },
       async handle({ params: { tenant, requestId }, body }) {
         const { redirect_uri } = await receiveResponse.execute(tenant, requestId, body);
-        return reply(200, redirect_uri === undefined ? {} : { redirect_uri });
+        return reply(200, { redirect_uri });
       },
     }),
   ],
 );
+
+/** Where wallets send the browser that nobody else wanted (HAIP 1.0 section 5.1). */
+export const presentedRoutes = family({ showPresented: ShowPresented }, ({ showPresented }) => [
+  route({
+    tag: 'Wallet: presentation',
+    surface: 'page',
+    access: 'public',
+    method: 'get',
+    path: '/:tenant/presented',
+    summary: 'Tell the user to go back to where they came from',
+    description: 'What `redirect_uri` of an answer names for requests without an address of their own.',
+    params: TenantPath,
+    responses: { 200: 'A page', 404: 'No such tenant' },
+    async handle({ params: { tenant } }) {
+      await showPresented.execute(tenant);
+      return pageReply(presentedPage(), { 'Cache-Control': 'no-store' });
+    },
+  }),
+]);
 
 /** OpenID4VP 1.0 section 5.10.1 */
 function requestObject(text: string): Reply {

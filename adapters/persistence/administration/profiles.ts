@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { DocumentRepositories } from '../../../application/ports/repositories.ts';
+import { missingKeys } from '../../../domain/keys/key-chain-findings.ts';
 import { DOCUMENTS, type DocumentKind, resourceOf } from '../../../domain/resources.ts';
 import type { FieldError } from '../../../domain/shared/failure.ts';
 import {
@@ -40,6 +41,7 @@ export class ProfileKeeper {
         }
       }
     }
+    faults.push(...missingKeys(await documents.keyChains.list(), profile));
     assertNothingContradicts(profile, faults);
   }
 

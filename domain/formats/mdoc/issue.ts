@@ -28,6 +28,8 @@ export type PreparedMdoc = {
   readonly unprotectedHeader: CborMap;
   readonly payload: Buffer;
   readonly nameSpaces: ReadonlyMap<string, readonly EncodedCbor[]>;
+  /** The random values of all items. */
+  readonly salts: readonly string[];
 };
 
 /** 256 bits, above the 128 that ISO/IEC 18013-5 section 9.1.2.5 demands. */
@@ -49,12 +51,14 @@ export function prepareMdoc(contents: MdocContents): PreparedMdoc {
 
   const nameSpaces = new Map<string, readonly EncodedCbor[]>();
   const valueDigests = new Map<string, CborMap>();
+  const salts: string[] = [];
   for (const [namespace, claims] of Object.entries(claimsByNamespace)) {
-    const { items, digests } = buildItems(namespace, claims, randomBytes);
+    const { items, digests, salts: own } = buildItems(namespace, claims, randomBytes);
     // ISO/IEC 18013-5 section 8.3.2.1.2.2: a namespace that is there has items.
     if (items.length === 0) continue;
     nameSpaces.set(namespace, items);
     valueDigests.set(namespace, digests);
+    salts.push(...own);
   }
 
   const mso = encodeCbor({
@@ -71,7 +75,7 @@ export function prepareMdoc(contents: MdocContents): PreparedMdoc {
   const protectedBytes = protectedHeaderOf(signer.algorithm);
   const unprotectedHeader = new Map([[HEADER.x5chain, x5chainOf(signer.chain)]]);
   const toSign = sigStructure(protectedBytes, payload);
-  return { toSign, protectedBytes, unprotectedHeader, payload, nameSpaces };
+  return { toSign, protectedBytes, unprotectedHeader, payload, nameSpaces, salts };
 }
 
 /**
@@ -88,18 +92,21 @@ function buildItems(
   namespace: string,
   claims: JsonObject,
   randomBytes: MdocContents['randomBytes'],
-): { readonly items: readonly EncodedCbor[]; readonly digests: CborMap } {
+): { readonly items: readonly EncodedCbor[]; readonly digests: CborMap; readonly salts: readonly string[] } {
   const entries = Object.entries(claims);
   // One call for all: asking the generator once per element costs more than hashing it.
   const random = randomBytes(entries.length * (RANDOM_BYTES + SHUFFLE_BYTES));
   // ISO/IEC 18013-5 section 9.1.2.4: the numbers must not tell the order of the elements.
   const ids = shuffledIds(random.subarray(entries.length * RANDOM_BYTES));
   const digests: [number, Buffer][] = [];
+  const salts: string[] = [];
   const items = entries.map(([name, value], index) => {
+    const salt = random.subarray(index * RANDOM_BYTES, (index + 1) * RANDOM_BYTES);
+    salts.push(salt.toString('latin1'));
     const digestID = ids[index] ?? index;
     const item = embed(
       encodeCbor({
-        random: random.subarray(index * RANDOM_BYTES, (index + 1) * RANDOM_BYTES),
+        random: salt,
         digestID,
         elementValue: readElementValue(namespace, name, value),
         elementIdentifier: name,
@@ -109,7 +116,7 @@ function buildItems(
     digests.push([digestID, sha256(item.whole)]);
     return item;
   });
-  return { items, digests: new Map(digests) };
+  return { items, digests: new Map(digests), salts };
 }
 
 /** Making a buffer of a text is faster than having node:crypto make one. */

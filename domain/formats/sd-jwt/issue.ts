@@ -18,7 +18,12 @@ export type SdJwtContents = {
   readonly randomBytes: (length: number) => Buffer;
 };
 
-export type PreparedSdJwt = { readonly signingInput: string; readonly disclosures: readonly string[] };
+export type PreparedSdJwt = {
+  readonly signingInput: string;
+  readonly disclosures: readonly string[];
+  /** Of disclosures and decoys. */
+  readonly salts: readonly string[];
+};
 
 /** 144 bits: above the 128 that RFC 9901 section 9.3 recommends, and whole groups of base64url. */
 const SALT_BYTES = 18;
@@ -37,7 +42,11 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
   // One call for all salts: asking the generator once per claim costs more than hashing it.
   const count = checkClaims(claims, frame);
   if (frame === undefined) {
-    return { signingInput: buildSigningInput(header, { ...alwaysVisible, ...claims }), disclosures: [] };
+    return {
+      signingInput: buildSigningInput(header, { ...alwaysVisible, ...claims }),
+      disclosures: [],
+      salts: [],
+    };
   }
 
   const work = { salts: '', at: 0, disclosures: [] as string[] };
@@ -47,7 +56,10 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
   const payload: Record<string, Json> = { ...alwaysVisible, ...visible };
   // RFC 9901 section 4.1.1: only at the top level.
   if (count > 0) payload['_sd_alg'] = 'sha-256';
-  return { signingInput: buildSigningInput(header, payload), disclosures: work.disclosures };
+  const salts = Array.from({ length: count }, (_, index) =>
+    work.salts.slice(index * SALT_LENGTH, (index + 1) * SALT_LENGTH),
+  );
+  return { signingInput: buildSigningInput(header, payload), disclosures: work.disclosures, salts };
 }
 
 /**

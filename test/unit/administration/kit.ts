@@ -1,7 +1,10 @@
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts';
-import { OfflineRegistrationCertificates } from '../../../application/configuration-files/offline.ts';
+import {
+  OfflineIssuerRegistration,
+  OfflineRegistrationCertificates,
+} from '../../../application/configuration-files/offline.ts';
 import type { WakeUp } from '../../../application/ports/event-bus.ts';
 import { Registrar, type RegistrarError } from '../../../application/ports/registrar.ts';
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
@@ -88,9 +91,11 @@ export async function anAdministration() {
   /** Writes as the service itself would. */
   const write = <T>(work: (own: TenantRepositories) => Promise<T>) =>
     world.store.forTenant(ACME, work, { by: 'system', alone: true });
+  const registrationCertificates = new OfflineRegistrationCertificates(ports);
   return {
     ...ports,
-    registrationCertificates: new OfflineRegistrationCertificates(ports),
+    registrationCertificates,
+    issuerRegistration: new OfflineIssuerRegistration({ registrationCertificates }),
     listSigners: new ListSigners(ports),
     woken,
     write,

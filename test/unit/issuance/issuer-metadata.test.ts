@@ -7,7 +7,7 @@ import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
 import { decode, verifiedByLeaf } from '../../support/present.ts';
 import { ACME, PUBLIC_URL } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
-import { endOf, WalletWorld } from '../wallet-kit.ts';
+import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
 
 const ISSUER = `${PUBLIC_URL}/acme`;
 const NOBODY = 'nobody' as TenantId;
@@ -59,6 +59,64 @@ describe('GetIssuerMetadata', () => {
     expect(await signed()).to.equal(first);
     expect(await world.later(12 * 3600 - 1, signed)).to.equal(first);
     expect(await world.later(12 * 3600, signed)).not.to.equal(first);
+  });
+
+  /** The chains of a tenant as another process would leave them: without any for access. */
+  const withoutAccess = (fresh: WalletWorld) =>
+    fresh.store.forTenant(
+      ACME,
+      async ({ keyChains }) => {
+        for (const { id, usages } of await keyChains.list())
+          if (usages.includes('access')) await keyChains.remove(id);
+      },
+      { by: 'system' },
+    );
+  const addAccess = async (fresh: WalletWorld) => {
+    const access = await fresh.keyChain(ACME, 'access-new', ['access']);
+    await fresh.store.forTenant(ACME, ({ keyChains }) => keyChains.put(access), { by: 'system' });
+    return access.active.certificates.slice(0, 1);
+  };
+
+  it('is signed with the access certificate, without the anchor (ARF ISSU_22 and ISSU_32)', async () => {
+    const fresh = await WalletWorld.open();
+    await withoutAccess(fresh);
+    const warned = sinon.spy(fresh.log, 'warn');
+    const signer = async () => {
+      const { text } = await fresh.readIssuerMetadata.issuer(ACME, { ...PLAIN, signed: true });
+      return decode(text).header['x5c'];
+    };
+    const byCredentials = await signer();
+    await signer();
+    const told = warned.getCalls().filter(({ firstArg }) => /no access certificate/.test(firstArg));
+    expect(told).to.have.length(1);
+    const access = await addAccess(fresh);
+    expect(await signer())
+      .to.deep.equal(access)
+      .and.not.deep.equal(byCredentials);
+  });
+
+  it('is signed by nothing else under the profile eu, where it stands inside the plain form as well', async () => {
+    const fresh = await WalletWorld.open();
+    await withoutAccess(fresh);
+    const read = (wanted: object) => fresh.readIssuerMetadata.issuer(ACME, { ...PLAIN, ...wanted });
+    const adopt = () => fresh.change({ profile: 'eu' });
+    expect(JSON.parse((await read({})).text)).to.not.have.property('signed_metadata');
+    expect(await failureOf(adopt())).to.have.property('code', 'conflict');
+    const access = await addAccess(fresh);
+    await fresh.store.forTenant(
+      ACME,
+      async ({ credentialConfigurations, issuanceConfiguration }) => {
+        await credentialConfigurations.remove('card');
+        await issuanceConfiguration.remove('default');
+      },
+      { by: 'system' },
+    );
+    await adopt();
+    const { signed_metadata: inside, ...plain } = JSON.parse((await read({})).text);
+    verifiedByLeaf(inside);
+    expect(decode(inside).header['x5c']).to.deep.equal(access);
+    expect(decode(inside).payload).to.deep.include(plain).and.not.have.property('signed_metadata');
+    expect(inside).to.equal((await read({ signed: true })).text);
   });
 
   it('is plain where the tenant has no key that can sign', async () => {

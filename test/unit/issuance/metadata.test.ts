@@ -202,6 +202,23 @@ describe('Credential issuer metadata', () => {
     expect(metadataWith()).to.not.have.property('preferred_client_status_period');
   });
 
+  it('say how often a copy is presented, where wallets look for it', () => {
+    const options = [{ details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 }];
+    const credentialReusePolicy = { id: 'arf_annex_ii', options };
+    expect(only({ credentialReusePolicy }).credential_metadata).to.deep.equal({
+      display: DISPLAY,
+      credential_reuse_policy: credentialReusePolicy,
+    });
+    const plain = { config: { format: 'dc+sd-jwt' }, credentialReusePolicy };
+    expect(only(plain).credential_metadata).to.deep.equal({ credential_reuse_policy: credentialReusePolicy });
+    expect(only({}).credential_metadata).to.not.have.property('credential_reuse_policy');
+  });
+
+  it('offer neither keys nor proofs for what no key binds (TS3 section 2.2)', () => {
+    const unbound = only({ keyBinding: false });
+    expect(unbound).to.not.have.any.keys('proof_types_supported', 'cryptographic_binding_methods_supported');
+  });
+
   it('carry the disclosure policy where there is one', () => {
     const embeddedDisclosurePolicy = { policy: 'allowList', values: ['CN=Shop'] };
     expect(only({ embeddedDisclosurePolicy })['disclosure_policy']).to.deep.equal(embeddedDisclosurePolicy);

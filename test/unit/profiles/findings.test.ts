@@ -25,12 +25,15 @@ const CLIENT = {
     ],
   },
 };
+const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
+const LIMITED = { details: ['limited_time'], reissue_trigger_lifetime_left: 60 };
 /** Nothing is found in these. */
 const ISSUANCE = { display, walletAttestationRequired: true, dPopNonce: 'required', walletClients: [CLIENT] };
 const CREDENTIAL = {
   id: 'pid',
   config: { format: 'dc+sd-jwt', display },
   keyAttestationsRequired: {},
+  credentialReusePolicy: { id: 'arf_annex_ii', options: [ONCE] },
   disclosureFrame: { _sd: ['name'] },
   claims: { name: 'Ada' },
   lifeTime: 3600,
@@ -39,6 +42,7 @@ const LICENCE = {
   id: 'mdl',
   config: { format: 'mso_mdoc', display, docType: 'org.iso.18013.5.1.mDL' },
   keyAttestationsRequired: {},
+  credentialReusePolicy: { id: 'arf_annex_ii', options: [ONCE] },
 };
 /** Of a licence, where not any text will do. */
 const VALUES: Readonly<Record<string, unknown>> = {
@@ -132,9 +136,15 @@ describe('What somebody refuses of a configuration', () => {
     expect(profileFindings('haip', stored({ walletClients: [CLIENT] }))).to.deep.equal([]);
   });
 
-  const ofCredential = (body: object) => credentialFindings(CredentialConfigurationBody.parse(body));
+  const ofCredential = (body: object, profile: Profile | null = null) =>
+    credentialFindings(CredentialConfigurationBody.parse(body), profile);
   const CREDENTIALS: [string, object, string][] = [
-    ['unbound', { keyBinding: false, keyAttestationsRequired: null }, 'keyBinding'],
+    [
+      'unbound',
+      { keyBinding: false, keyAttestationsRequired: null, credentialReusePolicy: null },
+      'keyBinding',
+    ],
+    ['presented how often anybody likes', { credentialReusePolicy: null }, 'credentialReusePolicy'],
     ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
     ['without a word on key attestations', { keyAttestationsRequired: undefined }, 'keyAttestationsRequired'],
     ['without a name', { config: { format: 'dc+sd-jwt' } }, 'config.display'],
@@ -154,7 +164,11 @@ describe('What somebody refuses of a configuration', () => {
     ],
     ['one type of proof alone', { proofTypes: ['attestation'] }, 'proofTypes'],
     ['for ever', { lifeTime: null }, 'statusManagement'],
-    ['so short that copies look alike by their end', { lifeTime: 1209 }, 'lifeTime'],
+    [
+      'so short that copies look alike by their end',
+      { lifeTime: 1209, credentialReusePolicy: { id: 'arf_annex_ii', options: [LIMITED] } },
+      'lifeTime',
+    ],
     ['all visible', { disclosureFrame: null }, 'disclosureFrame'],
     [
       'a display in no language',
@@ -199,8 +213,8 @@ describe('What somebody refuses of a configuration', () => {
     expect(ofCredential(other)).to.deep.equal([]);
   });
 
-  const ofPresentation = (changes: object) =>
-    presentationFindings(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }));
+  const ofPresentation = (changes: object, profile: Profile | null = null) =>
+    presentationFindings(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }), profile);
   const waiving = { credentials: [{ ...QUERY, require_cryptographic_holder_binding: false }] };
   const PRESENTATIONS: [string, object, string, { haip: boolean }][] = [
     ['answers in the clear', { responseMode: 'direct_post' }, 'responseMode', { haip: true }],

@@ -57,22 +57,25 @@ describe('A request for a registration certificate', () => {
   it('is completed from the defaults and the query', () => {
     const purpose = [{ lang: 'de', content: 'Warum' }];
     const complete = { ...WHY, purpose, credentials: CREDENTIALS };
-    expect(completeRegistration({ purpose }, WHY, QUERY)).to.deep.equal(complete);
+    expect(completeRegistration({ purpose }, WHY, { query: QUERY })).to.deep.equal(complete);
     const credentials = CREDENTIALS.slice(1);
-    expect(completeRegistration({ credentials }, WHY, QUERY)).to.deep.equal({ ...WHY, credentials });
+    expect(completeRegistration({ credentials }, WHY, { query: QUERY })).to.deep.equal({
+      ...WHY,
+      credentials,
+    });
   });
 
   for (const name of Object.keys(WHY)) {
     it(`is not complete without ${name}`, () => {
       const defaults = Object.fromEntries(Object.entries(WHY).filter(([member]) => member !== name));
-      expect(completeRegistration({}, defaults, QUERY)).to.deep.equal({ missing: name });
+      expect(completeRegistration({}, defaults, { query: QUERY })).to.deep.equal({ missing: name });
     });
   }
 
   it('is not complete without anything to ask for or to provide', () => {
-    expect(completeRegistration({}, WHY, undefined)).to.deep.equal({ missing: 'credentials' });
+    expect(completeRegistration({}, WHY, {})).to.deep.equal({ missing: 'credentials' });
     const provided_attestations = [{ format: 'dc+sd-jwt', meta: {} }];
-    const provided = completeRegistration({ provided_attestations }, WHY, undefined);
+    const provided = completeRegistration({ provided_attestations }, WHY, {});
     expect(provided).to.deep.equal({ ...WHY, provided_attestations });
   });
 

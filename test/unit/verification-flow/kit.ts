@@ -16,6 +16,7 @@ import type { Registrar } from '../../../application/ports/registrar.ts';
 import { Remote, RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { type WebhookError, Webhooks } from '../../../application/ports/webhooks.ts';
+import { IssuerRegistration } from '../../../application/registrar/issuer-registration.ts';
 import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../../../application/registrar/registration-certificates.ts';
 import { RevocationChecker } from '../../../application/revocation/check-revocation.ts';
@@ -173,6 +174,7 @@ export class World {
   readonly ocspResponders: OcspResponders;
   readonly revocationChecker: RevocationChecker;
   readonly registrationCertificates: RegistrationCertificates;
+  readonly issuerRegistration: IssuerRegistration;
   /** Nobody asks it in these tests. */
   readonly registrar = {} as Registrar;
   readonly listSigners: ListSigners;
@@ -202,6 +204,7 @@ export class World {
       registrar: this.registrar,
       registrationCertificateChecker: new RegistrationCertificateChecker(this),
     });
+    this.issuerRegistration = new IssuerRegistration(this);
     this.listSigners = new ListSigners(this);
     this.trustLists = new TrustLists({ ...this, log });
     this.issuerTrusts = new IssuerTrusts(this);

@@ -50,7 +50,8 @@ describe('A presentation', () => {
           'pending',
         ]);
       };
-      expect(await world.receiveResponse.execute(ACME, asked.publicId, form)).to.deep.equal({});
+      const { redirect_uri } = await world.receiveResponse.execute(ACME, asked.publicId, form);
+      expect(redirect_uri).to.match(/\/acme\/presented\?response_code=/);
 
       const session = await world.session(asked.session.id);
       expect(session.status).to.equal('completed');
