@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { ConfigurationId, Reference, textUpTo } from '../shared/bounds.ts';
+import { ConfigurationId, Country, Line, Reference, textUpTo } from '../shared/bounds.ts';
 import { defined } from '../shared/defined.ts';
 import { ContactUri, WebAddress } from '../shared/web-address.ts';
-import { Country, Language, Line, TrustListData } from './scheme-information.ts';
+import { Language, TrustListData } from './scheme-information.ts';
 
 export const MAX_ENTITIES = 100;
 

@@ -1,18 +1,10 @@
 import { z } from 'zod';
-import { listUpTo, wholeNumber } from '../shared/bounds.ts';
+import { Country, Line, listUpTo, wholeNumber } from '../shared/bounds.ts';
 import { ContactUri, HarmlessUri as Uri, WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers, LIST_TYPES } from './list-profiles.ts';
 
 /** BCP 47, as far as anybody uses it. */
 export const Language = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'a language, such as en');
-/** ISO 3166-1 alpha-2, and EU, EL and UK (TS 119 602 section 6.1.4). */
-export const Country = z.string().regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)');
-export const Line = z
-  .string()
-  .trim()
-  .min(1)
-  .max(500)
-  .meta({ pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' });
 
 const texts = <S extends z.ZodType>(entry: S) => listUpTo(entry, 20);
 const Texts = texts(z.strictObject({ lang: Language, value: Line }));

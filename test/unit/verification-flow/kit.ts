@@ -46,6 +46,7 @@ import type { PostedVerification, Session } from '../../../domain/sessions/sessi
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { TEST_CIPHER } from '../../support/memory-databases.ts';
@@ -231,6 +232,7 @@ export class World {
       statusListConfig: null,
       kms: null,
       profile: null,
+      ...NO_ORGANIZATION,
     } as const;
     const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };
     const keyChains = [
