@@ -112,7 +112,7 @@ export class TrustListPublisher extends needs({
     const payload = composeList({
       configuration: wanted,
       chains,
-      tenantName: tenant.name,
+      owner: tenant,
       tenantUri: issuerIdentifier(settings, tenant.id),
       sequenceNumber,
       issuedAt: now,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { assertAddressed } from '../../domain/trust-lists/entity-address.ts';
 import { assertListable } from '../../domain/trust-lists/entity-certificates.ts';
 import { assertDistinct } from '../../domain/trust-lists/entity-identity.ts';
 import {
@@ -97,7 +98,8 @@ async function release(
   const list = await publisher.publish(caller.tenantId, id, caller, (ground) => {
     const wanted = next(ground);
     assertListable(wanted.entities, ground.chains, ground.now);
-    assertDistinct(wanted.entities, ground.chains);
+    assertAddressed(wanted.entities, ground.chains, ground.tenant);
+    assertDistinct(wanted.entities, ground.chains, ground.tenant);
     return wanted;
   });
   if (list === undefined) throw new Error('A write always makes a release.');

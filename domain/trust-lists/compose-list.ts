@@ -2,15 +2,16 @@ import type { KeyChain } from '../keys/key-chain.ts';
 import { defined } from '../shared/defined.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import { addressOf, type ListOwner, type PostalAddress } from './entity-address.ts';
 import { type CertificateSource, certificatesOf, sourcesOf } from './entity-certificates.ts';
-import type { EntityInfo, TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
+import type { TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
 import { type ListProfile, profileOf, serviceType } from './list-profiles.ts';
 
 export type Composition = {
   readonly configuration: Pick<TrustListConfiguration, 'entities' | 'data'>;
   readonly chains: readonly KeyChain[];
-  /** Stands for the operator, unless the configuration names one. */
-  readonly tenantName: string;
+  /** The tenant. It is the operator, unless the configuration names one. */
+  readonly owner: ListOwner;
   /** Stands for entities that have no page of their own. */
   readonly tenantUri: string;
   readonly sequenceNumber: number;
@@ -28,7 +29,7 @@ const EUROPE = 'EU';
  * @throws Failure `invalid_input` when a key chain that an entity names is not there.
  */
 export function composeList(composition: Composition): JsonObject {
-  const { configuration, sequenceNumber, issuedAt, nextUpdate, tenantName } = composition;
+  const { configuration, sequenceNumber, issuedAt, nextUpdate, owner } = composition;
   const scheme = configuration.data?.LoTE?.ListAndSchemeInformation ?? {};
   const profile = profileOf(scheme.LoTEType);
   const { fixed } = profile;
@@ -41,7 +42,7 @@ export function composeList(composition: Composition): JsonObject {
         LoTEVersionIdentifier: VERSION,
         LoTESequenceNumber: sequenceNumber,
         LoTEType: scheme.LoTEType,
-        SchemeOperatorName: scheme.SchemeOperatorName ?? [{ lang: 'en', value: tenantName }],
+        SchemeOperatorName: scheme.SchemeOperatorName ?? [{ lang: 'en', value: owner.organization ?? owner.name }],
         SchemeOperatorAddress: scheme.SchemeOperatorAddress as Json | undefined,
         SchemeName: scheme.SchemeName,
         SchemeInformationURI: scheme.SchemeInformationURI,
@@ -69,7 +70,7 @@ function entityDocument(
   composition: Composition,
 ): JsonObject {
   return {
-    TrustedEntityInformation: informationOf(entity.info, profile, composition.tenantUri),
+    TrustedEntityInformation: informationOf(entity, profile, composition),
     TrustedEntityServices: sourcesOf(entity).map((source) =>
       serviceDocument(source, path, profile, composition.chains),
     ),
@@ -77,27 +78,34 @@ function entityDocument(
 }
 
 /** TS 119 602 section 6.5. Pages and addresses are mandatory, so what is missing is that of the tenant. */
-function informationOf(info: EntityInfo, { fixed }: ListProfile, tenantUri: string): JsonObject {
-  const { name, lang = 'en', uri = tenantUri, country } = info;
+function informationOf(
+  entity: TrustListEntity,
+  { fixed }: ListProfile,
+  { chains, owner, tenantUri }: Composition,
+): JsonObject {
+  const { name, lang = 'en', uri = tenantUri, contactUri } = entity.info;
+  const address = addressOf(entity, chains, owner);
+  const { country } = address;
+  const contact = contactUri ?? (entity.type === 'internal' ? owner.contact : undefined) ?? uri;
   const page = (uriValue: string) => ({ lang, uriValue });
   const described = fixed === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
   return {
     TEName: [{ lang, value: name }],
     TEAddress: defined({
-      TEPostalAddress: postalAddress(info, lang),
-      TEElectronicAddress: [page(info.contactUri ?? uri)],
+      TEPostalAddress: postalAddress(address, lang),
+      TEElectronicAddress: [page(contact)],
     }),
     TEInformationURI: [...described, uri].map(page),
   };
 }
 
-function postalAddress(info: EntityInfo, lang: string): Json | undefined {
-  const { streetAddress, locality, postalCode, country } = info;
+function postalAddress(address: PostalAddress, lang: string): Json | undefined {
   const lines = defined({
-    StreetAddress: streetAddress,
-    Locality: locality,
-    PostalCode: postalCode,
-    Country: country,
+    StreetAddress: address.streetAddress,
+    Locality: address.locality,
+    StateOrProvince: address.stateOrProvince,
+    PostalCode: address.postalCode,
+    Country: address.country,
   });
   return Object.keys(lines).length === 0 ? undefined : [{ lang, ...lines }];
 }

@@ -13,10 +13,14 @@ const EntityInfo = z
     name: Line,
     lang: Language.optional().describe('Of the texts here; `en` unless stated'),
     uri: WebAddress.optional().describe('A page about the entity; that of the tenant unless stated'),
-    country: Country.optional(),
+    country: Country.optional().describe(
+      'That of the tenant, for its own entities, or of the certificate unless stated',
+    ),
     locality: Line.optional(),
     postalCode: Line.optional(),
-    streetAddress: Line.optional(),
+    streetAddress: Line.optional().describe(
+      'With the rest of the address, where none of it is stated, that of the tenant, for its own entities, or of the certificate',
+    ),
     contactUri: ContactUri.optional(),
   })
   .meta({ id: 'TrustedEntityInfo' });

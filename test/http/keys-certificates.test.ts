@@ -171,7 +171,13 @@ describe('The certificates of a key', () => {
   it('stay in a trust list when others replace them', async () => {
     await created('/key-chain', { id: 'listed', usageType: 'signing' });
     const { rootCertificate } = await chainOf('listed');
-    const entities = [{ type: 'internal', issuerKeyChainId: 'listed', info: { name: 'Acme' } }];
+    const entities = [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'listed',
+        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ];
     await created('/trust-list', { id: 'list', entities });
     await call('PATCH', '/key-chain/listed', { certificates: await certificateFor('listed') });
     await call('PATCH', '/trust-list/list', { description: 'Again' });

@@ -16,7 +16,11 @@ describe('trust lists of this service as anchors', () => {
   });
   after(() => shop.close());
 
-  const self = () => ({ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } });
+  const self = () => ({
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  });
   async function publish(method: string, path: string, json: object) {
     const answer = await shop.call(method, path, json, shop.acme.token);
     expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);

@@ -27,7 +27,11 @@ describe('a published trust list, read by a verifier', () => {
     await shop.present(asked, await shop.issue('card-status'));
     return (await shop.call('GET', `/session/${asked.session}`)).body.status;
   };
-  const own = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } };
+  const own = {
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  };
 
   it('vouches for the issuer that it names, and for its status lists', async () => {
     const entities = [{ ...own, revocationKeyChainId: 'status-list' }];
@@ -37,7 +41,11 @@ describe('a published trust list, read by a verifier', () => {
 
   it('vouches for nobody else, and for nobody when somebody else signed it', async () => {
     const other = pem(await certify({ name: 'Other', ca: true }));
-    const external = { type: 'external', issuerCertPem: other, info: { name: 'Other' } };
+    const external = {
+      type: 'external',
+      issuerCertPem: other,
+      info: { name: 'Other', country: 'DE', streetAddress: 'Weg 1' },
+    };
     await asAcme('POST', '/trust-list', { id: 'others', entities: [external] });
     await asAcme('POST', '/trust-list', { id: 'foreign', entities: [own] });
     expect(await judged('others')).to.equal('failed');

@@ -42,14 +42,14 @@ describe('trust lists through HTTP', () => {
     type: 'internal',
     issuerKeyChainId: 'signing',
     revocationKeyChainId: 'status-list',
-    info: { name: 'Acme', country: 'DE' },
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
     ...changes,
   });
   const external = (changes: object = {}) => ({
     type: 'external',
     issuerCertPem: pem(university),
     revocationCertPem: pem(registry),
-    info: { name: 'University', uri: 'https://uni.example' },
+    info: { name: 'University', uri: 'https://uni.example', country: 'FR', streetAddress: 'Rue 1' },
     ...changes,
   });
   const rootOf = async (keyChain: string): Promise<string> =>
@@ -67,6 +67,65 @@ describe('trust lists through HTTP', () => {
     }
   };
   const renew = () => service.service.container.get(RenewTrustLists).execute(new Date(), 100);
+
+  describe('an entity', () => {
+    const ADDRESS = { streetAddress: 'Rue 1', country: 'FR' };
+    const postal = (made: { data: { LoTE: { TrustedEntitiesList: object[] } } }) =>
+      made.data.LoTE.TrustedEntitiesList.map(
+        // biome-ignore lint/suspicious/noExplicitAny: the test looks into it
+        (entity: any) => entity.TrustedEntityInformation.TEAddress.TEPostalAddress,
+      );
+
+    it('has a street and a country: its own, else that of the tenant, else that of its certificate', async () => {
+      const own = await createTenant(service, 'addressed', {
+        country: 'DE',
+        address: { streetAddress: 'Hauptstraße 1', locality: 'Berlin', postalCode: '10115' },
+        contact: 'mailto:trust@addressed.example',
+      });
+      const listed = await certify({ name: 'Lister, C=AT, 2.5.4.9=Ring 1', ca: true });
+      const answer = await callAs(own.token, 'POST', '/trust-list', {
+        entities: [
+          internal({ info: { name: 'Ours' } }),
+          external({ info: { name: 'Named', ...ADDRESS } }),
+          external({ issuerCertPem: pem(listed), info: { name: 'Certified' } }),
+        ],
+      });
+      expect(answer.status, answer.text).to.equal(201);
+      expect(postal(answer.body)).to.deep.equal([
+        [
+          {
+            lang: 'en',
+            StreetAddress: 'Hauptstraße 1',
+            Locality: 'Berlin',
+            PostalCode: '10115',
+            Country: 'DE',
+          },
+        ],
+        [{ lang: 'en', StreetAddress: 'Rue 1', Country: 'FR' }],
+        [{ lang: 'en', StreetAddress: 'Ring 1', Country: 'AT' }],
+      ]);
+      const [ours] = answer.body.data.LoTE.TrustedEntitiesList;
+      expect(ours.TrustedEntityInformation.TEAddress.TEElectronicAddress).to.deep.equal([
+        { lang: 'en', uriValue: 'mailto:trust@addressed.example' },
+      ]);
+    });
+
+    it('of which no street or country is known is refused, and both are named', async () => {
+      const bare = await createTenant(service, 'bare');
+      const answer = await callAs(bare.token, 'POST', '/trust-list', {
+        entities: [
+          internal({ info: { name: 'Ours', country: 'DE' } }),
+          external({ info: { name: 'Theirs' } }),
+        ],
+      });
+      expect(answer.status).to.equal(400);
+      expect(answer.body.errors.map(({ path }: { path: string }) => path)).to.deep.equal([
+        'entities.0.info.streetAddress',
+        'entities.1.info.streetAddress',
+        'entities.1.info.country',
+      ]);
+    });
+  });
 
   describe('a list', () => {
     it('is composed, signed, shown and published', async () => {
@@ -141,7 +200,7 @@ describe('trust lists through HTTP', () => {
         ],
         [
           'University',
-          undefined,
+          'FR',
           [
             ['EAA/Issuance', [university.certificate]],
             ['EAA/Revocation', [registry.certificate]],
@@ -179,7 +238,11 @@ describe('trust lists through HTTP', () => {
 
     it('is signed by the key chain that is wished for, by either of its names', async () => {
       await ok('POST', '/key-chain', { id: 'lists-2', usageType: 'trustList' });
-      const entity = { type: 'internal', issuerCertId: 'signing', info: { name: 'Acme' } };
+      const entity = {
+        type: 'internal',
+        issuerCertId: 'signing',
+        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+      };
       for (const reference of [{ certId: 'lists-2' }, { keyChainId: 'lists-2' }]) {
         const made = await ok('POST', '/trust-list', { ...reference, entities: [entity] });
         expect(made).to.include({ certId: 'lists-2', keyChainId: 'lists-2' });
@@ -253,7 +316,10 @@ describe('trust lists through HTTP', () => {
 
       const large = pem(await certify({ name: 'x'.repeat(5_000) }));
       const heavy = Array.from({ length: 30 }, (_, index) =>
-        external({ issuerCertPem: large, info: { name: `University ${index}` } }),
+        external({
+          issuerCertPem: large,
+          info: { name: `University ${index}`, country: 'DE', streetAddress: 'Weg 1' },
+        }),
       );
       await ok('PUT', '/trust-list/paged', titled('heavy', heavy));
       for (let again = 0; again < 11; again++) await ok('PATCH', '/trust-list/paged', {});
@@ -366,7 +432,7 @@ describe('trust lists through HTTP', () => {
     });
 
     it('takes entities of one name that can be told apart, or list the same', async () => {
-      const names = [{ country: 'FR' }, { lang: 'de' }, { name: 'Other' }].map((changes) =>
+      const names = [{ country: 'BE' }, { lang: 'de' }, { name: 'Other' }].map((changes) =>
         external({ issuerCertPem: pem(registry), info: { ...external().info, ...changes } }),
       );
       const made = await ok('POST', '/trust-list', { entities: [external(), external(), ...names] });
@@ -407,7 +473,10 @@ describe('trust lists through HTTP', () => {
         entities: [
           internal(),
           external(),
-          external({ revocationCertPem: undefined, info: { name: 'Else' } }),
+          external({
+            revocationCertPem: undefined,
+            info: { name: 'Else', country: 'DE', streetAddress: 'Weg 1' },
+          }),
         ],
         data: { LoTE: { ListAndSchemeInformation: scheme } },
       };

@@ -95,7 +95,13 @@ export const presentationBody = (id: string, keyChainId: string) => ({
 
 export const trustListBody = (id: string, keyChainId: string) => ({
   id,
-  entities: [{ type: 'internal', issuerKeyChainId: keyChainId, info: { name: `Entity of ${id}` } }],
+  entities: [
+    {
+      type: 'internal',
+      issuerKeyChainId: keyChainId,
+      info: { name: `Entity of ${id}`, country: 'DE', streetAddress: 'Weg 1' },
+    },
+  ],
 });
 
 export const offerBody = (credential: string) => ({

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { composeList } from '../../../domain/trust-lists/compose-list.ts';
 import { assertListable, keyChainIdsOf } from '../../../domain/trust-lists/entity-certificates.ts';
 import {
@@ -16,6 +17,7 @@ import { type Certified, certify, pem } from '../../support/test-certificates.ts
 
 const NOW = new Date('2026-06-01T12:00:00.987Z');
 const ETSI = 'http://uri.etsi.org/19602';
+const OWNER = { ...NO_ORGANIZATION, name: 'Acme' };
 const DAYS = 24 * 60 * 60 * 1000;
 
 let root: Certified;
@@ -42,7 +44,7 @@ function compose(entities: readonly TrustListEntity[] = [], scheme?: SchemeInfor
   const document = composeList({
     configuration: { entities, ...(data !== undefined && { data }) },
     chains,
-    tenantName: 'Acme',
+    owner: OWNER,
     tenantUri: 'https://id.example/acme',
     sequenceNumber: 7,
     issuedAt: NOW,
