@@ -42,7 +42,9 @@ export function composeList(composition: Composition): JsonObject {
         LoTEVersionIdentifier: VERSION,
         LoTESequenceNumber: sequenceNumber,
         LoTEType: scheme.LoTEType,
-        SchemeOperatorName: scheme.SchemeOperatorName ?? [{ lang: 'en', value: owner.organization ?? owner.name }],
+        SchemeOperatorName: scheme.SchemeOperatorName ?? [
+          { lang: 'en', value: owner.organization ?? owner.name },
+        ],
         SchemeOperatorAddress: scheme.SchemeOperatorAddress as Json | undefined,
         SchemeName: scheme.SchemeName,
         SchemeInformationURI: scheme.SchemeInformationURI,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Country, Line, listUpTo, wholeNumber } from '../shared/bounds.ts';
+import { isJsonObject } from '../shared/json.ts';
 import { ContactUri, HarmlessUri as Uri, WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers, LIST_TYPES } from './list-profiles.ts';
 
@@ -19,6 +20,23 @@ const PostalAddress = z.strictObject({
   PostalCode: Line.optional(),
   Country,
 });
+
+const Policy = z.strictObject({ LoTEPolicy: z.strictObject({ lang: Language, uriValue: WebAddress }) });
+
+/**
+ * The text of a notice. Lists of earlier releases have it with a language, for which the document has no place (TS 119 602
+ * section 6.3.11).
+ */
+export function noticeText(notice: unknown): unknown {
+  const isOlder = isJsonObject(notice) && Object.keys(notice).sort().join() === 'lang,value';
+  return isOlder ? notice['value'] : notice;
+}
+
+const LegalNotice = z.strictObject({ LoTELegalNotice: z.preprocess(noticeText, Line) });
+
+function isOfOneKind(entries: readonly object[]): boolean {
+  return new Set(entries.map((entry) => 'LoTEPolicy' in entry)).size <= 1;
+}
 
 const WRITTEN_HERE = [
   'LoTEVersionIdentifier',
@@ -57,12 +75,10 @@ export const SchemeInformation = z
       StatusDeterminationApproach: Uri.optional(),
       SchemeTypeCommunityRules: texts(z.strictObject({ lang: Language, uriValue: Uri })).optional(),
       SchemeTerritory: Country.optional(),
-      PolicyOrLegalNotice: texts(
-        z.union([
-          z.strictObject({ LoTEPolicy: z.strictObject({ lang: Language, uriValue: WebAddress }) }),
-          z.strictObject({ LoTELegalNotice: z.strictObject({ lang: Language, value: Line }) }),
-        ]),
-      ).optional(),
+      PolicyOrLegalNotice: texts(z.union([Policy, LegalNotice]))
+        .refine(isOfOneKind, 'either policies or notices, not both')
+        .optional()
+        .describe('Either addresses of policies or texts of notices'),
       HistoricalInformationPeriod: wholeNumber(1, 65_535).optional(),
       DistributionPoints: texts(WebAddress).optional(),
     },
