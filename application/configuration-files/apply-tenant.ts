@@ -93,11 +93,11 @@ async function createTenant(
 ): Promise<readonly KeyDocument[]> {
   return withNewKeys(ports, async (own) => {
     let refused: ReadonlyMap<object, Failure> = new Map();
-    const made = await makeTenant(own, creation, async ({ id: tenantId, name, kms }) => {
+    const made = await makeTenant(own, creation, async (tenant) => {
       const chains: KeyChain[] = [];
       const wanted: { readonly body: WantedKeyChain }[] = [...firstKeyChains(keys), ...keys];
       refused = await settle(wanted, async (each) => {
-        chains.push(await makeWantedKeyChain(own, { tenantId, name, kms, chains }, each.body));
+        chains.push(await makeWantedKeyChain(own, { tenant, chains }, each.body));
       });
       return chains;
     });

@@ -61,11 +61,11 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
     const { store } = this.ports;
     const { tenantId } = caller;
     const { rootKeyChainId: rootId } = wanted;
-    const { name, kms } = await caller.configured.tenant();
+    const tenant = await caller.configured.tenant();
     const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
     assertMayMake(caller, wanted, chains);
     return withNewKeys(this.ports, async (ports) => {
-      const made = await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted);
+      const made = await makeWantedKeyChain(ports, { tenant, chains }, wanted);
       return store.forTenant(
         tenantId,
         async ({ keyChains }) => {

@@ -70,11 +70,11 @@ export class CreateTenant extends needs({ ...MAKING_TENANTS, log: Log }) {
 
 async function firstKeysOf(
   ports: PortsOf<typeof MAKING_TENANTS>,
-  { id: tenantId, name, kms }: Tenant,
+  tenant: Tenant,
 ): Promise<readonly KeyChain[]> {
   const chains: KeyChain[] = [];
   for (const wanted of FIRST_KEY_CHAINS) {
-    chains.push(await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted));
+    chains.push(await makeWantedKeyChain(ports, { tenant, chains }, wanted));
   }
   return chains;
 }

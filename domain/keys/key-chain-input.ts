@@ -56,8 +56,12 @@ const subject = {
     .string()
     .regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)')
     .optional()
-    .describe('Of the issuer, in its certificates; readers of driving licences demand it'),
-  organization: SubjectName.optional().describe('Of the issuer, in its certificates'),
+    .describe(
+      'Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated',
+    ),
+  organization: SubjectName.optional().describe(
+    'Of the issuer, in its certificates; that of the tenant, else its name, unless stated',
+  ),
 };
 const birth = {
   id: Id.optional(),

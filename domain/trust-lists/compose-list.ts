@@ -4,7 +4,9 @@ import { invalidInput } from '../shared/failure.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import { addressOf, type ListOwner, type PostalAddress } from './entity-address.ts';
 import { type CertificateSource, certificatesOf, sourcesOf } from './entity-certificates.ts';
+import { standingOf } from './entity-status.ts';
 import type { TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
+import { operatorAddress } from './list-operator.ts';
 import { type ListProfile, profileOf, serviceType } from './list-profiles.ts';
 
 export type Composition = {
@@ -45,7 +47,9 @@ export function composeList(composition: Composition): JsonObject {
         SchemeOperatorName: scheme.SchemeOperatorName ?? [
           { lang: 'en', value: owner.organization ?? owner.name },
         ],
-        SchemeOperatorAddress: scheme.SchemeOperatorAddress as Json | undefined,
+        SchemeOperatorAddress: (fixed === undefined
+          ? scheme.SchemeOperatorAddress
+          : operatorAddress(scheme, owner)) as Json | undefined,
         SchemeName: scheme.SchemeName,
         SchemeInformationURI: scheme.SchemeInformationURI,
         StatusDeterminationApproach: scheme.StatusDeterminationApproach ?? fixed?.StatusDeterminationApproach,
@@ -54,7 +58,7 @@ export function composeList(composition: Composition): JsonObject {
           (fixed && [{ lang: 'en', uriValue: fixed.SchemeTypeCommunityRules }]),
         SchemeTerritory: scheme.SchemeTerritory ?? (fixed && EUROPE),
         PolicyOrLegalNotice: scheme.PolicyOrLegalNotice,
-        HistoricalInformationPeriod: scheme.HistoricalInformationPeriod,
+        HistoricalInformationPeriod: scheme.HistoricalInformationPeriod ?? fixed?.HistoricalInformationPeriod,
         ListIssueDateTime: dateTime(issuedAt),
         NextUpdate: dateTime(nextUpdate),
         DistributionPoints: scheme.DistributionPoints,
@@ -74,7 +78,7 @@ function entityDocument(
   return {
     TrustedEntityInformation: informationOf(entity, profile, composition),
     TrustedEntityServices: sourcesOf(entity).map((source) =>
-      serviceDocument(source, path, profile, composition.chains),
+      serviceDocument({ entity, source, path }, profile, composition.chains),
     ),
   };
 }
@@ -90,7 +94,8 @@ function informationOf(
   const { country } = address;
   const contact = contactUri ?? (entity.type === 'internal' ? owner.contact : undefined) ?? uri;
   const page = (uriValue: string) => ({ lang, uriValue });
-  const described = fixed === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
+  const described =
+    fixed?.entityUri === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
   return {
     TEName: [{ lang, value: name }],
     TEAddress: defined({
@@ -112,10 +117,15 @@ function postalAddress(address: PostalAddress, lang: string): Json | undefined {
   return Object.keys(lines).length === 0 ? undefined : [{ lang, ...lines }];
 }
 
-/** TS 119 602 section 6.6. No status: who is listed is approved. */
+type ListedService = {
+  readonly entity: TrustListEntity;
+  readonly source: CertificateSource;
+  readonly path: string;
+};
+
+/** TS 119 602 section 6.6 */
 function serviceDocument(
-  source: CertificateSource,
-  path: string,
+  { entity, source, path }: ListedService,
   profile: ListProfile,
   chains: readonly KeyChain[],
 ): JsonObject {
@@ -128,6 +138,7 @@ function serviceDocument(
       ServiceTypeIdentifier: serviceType(profile, source.purpose),
       ServiceName: [{ lang: 'en', value: `${profile.service}-${source.purpose}-Service` }],
       ServiceDigitalIdentity: { X509Certificates: certificates.map((val) => ({ val })) },
+      ...standingOf(entity, profile),
     },
   };
 }

@@ -6,6 +6,8 @@ import { Language, TrustListData } from './scheme-information.ts';
 
 export const MAX_ENTITIES = 100;
 
+const ENTITY_STATUSES = ['notified', 'withdrawn'] as const;
+
 const Pem = textUpTo(20_000);
 
 const EntityInfo = z
@@ -26,12 +28,25 @@ const EntityInfo = z
   .meta({ id: 'TrustedEntityInfo' });
 export type EntityInfo = z.infer<typeof EntityInfo>;
 
+/** What a list of public bodies says of each (TS 119 602 annex H). */
+const standing = {
+  status: z
+    .enum(ENTITY_STATUSES)
+    .optional()
+    .describe('In a list of public bodies (`EUPubEAAProvidersList`) alone; `notified` unless stated'),
+  statusStartingTime: z.iso
+    .datetime({ precision: 0 })
+    .optional()
+    .describe('Since when the status holds; since it was written unless stated'),
+};
+
 /** An issuer of this tenant: what others anchor is listed, the CA of a key chain where it has one. */
 const InternalEntity = z.strictObject({
   type: z.literal('internal'),
   issuerKeyChainId: Reference,
   revocationKeyChainId: Reference.optional().describe('Absent: the entity lists no revocation service'),
   info: EntityInfo,
+  ...standing,
 });
 
 /** Somebody else. A text may hold a whole chain; its first certificate is listed. */
@@ -40,6 +55,7 @@ const ExternalEntity = z.strictObject({
   issuerCertPem: Pem,
   revocationCertPem: Pem.optional().describe('Absent: the entity lists no revocation service'),
   info: EntityInfo,
+  ...standing,
 });
 
 export const TrustListEntity = z

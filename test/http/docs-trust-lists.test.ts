@@ -21,7 +21,7 @@ describe('the page about trust lists', () => {
       const json = JSON.parse(withCertificate(text, certificate));
       const answer = await service.call(method, path, { token, json });
       expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
-      expect(loteFaults(answer.body.data), path).to.deep.equal([]);
+      if (path.startsWith('/trust-list')) expect(loteFaults(answer.body.data), path).to.deep.equal([]);
     }
     const published = await service.call('GET', '/acme/trust-list/universities');
     expect(published.status).to.equal(200);

@@ -87,8 +87,21 @@ describe('a published trust list, read by a verifier', () => {
 
   it('of wallet providers vouches for no issuer', async () => {
     const LoTEType = 'http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList';
-    const data = { LoTE: { ListAndSchemeInformation: { LoTEType } } };
-    await asAcme('POST', '/trust-list', { id: 'wallets', entities: [own], data });
+    const scheme = {
+      LoTEType,
+      SchemeOperatorName: [{ lang: 'en', value: 'Lister' }],
+      SchemeOperatorAddress: {
+        SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Main Street 1', Country: 'DE' }],
+        SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@acme.example' }],
+      },
+      SchemeName: [{ lang: 'en', value: 'DE:Wallets' }],
+      SchemeInformationURI: [{ lang: 'en', uriValue: 'https://acme.example/scheme' }],
+      PolicyOrLegalNotice: [{ LoTELegalNotice: 'As published.' }],
+    };
+    const data = { LoTE: { ListAndSchemeInformation: scheme } };
+    const lister = { id: 'lister', usageType: 'trustList', organization: 'Lister', country: 'DE' };
+    await asAcme('POST', '/key-chain', lister);
+    await asAcme('POST', '/trust-list', { id: 'wallets', keyChainId: 'lister', entities: [own], data });
     expect(await judged('wallets')).to.equal('failed');
   });
 });
