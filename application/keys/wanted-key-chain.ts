@@ -53,7 +53,8 @@ function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyCh
     subjectName: wanted.subjectName ?? tenant.name,
     // TS 119 602 section 6.8: readers compare them with what a list says of its operator.
     organization: wanted.organization ?? organizationName(tenant),
-    dnsName: new URL(settings.publicUrl).hostname,
+    publicUrl: settings.publicUrl,
+    holder: tenant,
     ...defined({
       ...{ id, provider, rotationEnabled, rotationIntervalDays, certValidityDays },
       country: wanted.country ?? tenant.country ?? undefined,

@@ -1,5 +1,6 @@
 import { readCertificate } from '../formats/der/certificate.ts';
 import type { Finding } from '../shared/finding.ts';
+import { broughtCertificateFindings } from './brought-certificate-findings.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
 
 /** Where HAIP 1.0 speaks of the certificates of each usage. A trust list is trusted by its signer's own certificate. */
@@ -10,8 +11,11 @@ const RULES = [
 ] as const satisfies readonly (readonly [KeyUsage, string, string])[];
 
 /** What readers refuse of the certificates that came from outside; those of an own authority are as they should be. */
-export function keyChainFindings({ usages, active, root }: KeyChain): Finding[] {
-  if (root !== undefined) return [];
+export function keyChainFindings(chain: KeyChain): Finding[] {
+  return chain.root === undefined ? [...anchorFindings(chain), ...broughtCertificateFindings(chain)] : [];
+}
+
+function anchorFindings({ usages, active }: KeyChain): Finding[] {
   const [leaf, ...others] = active.certificates.map(isSelfIssued);
   return RULES.filter(([usage]) => usages.includes(usage)).flatMap(([, rule, concerns]) => {
     const common = { rule, member: 'certificates', concerns, refusedBy: ['haip'] } as const;

@@ -129,6 +129,12 @@ export const KeyChainRotation = z
       'Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated',
     ),
     kmsProvider: birth.kmsProvider.describe('Another name of `provider`'),
+    compromised: z
+      .boolean()
+      .optional()
+      .describe(
+        'The present key is in other hands: its certificates are revoked and it is published no more, so that nothing counts that was signed with it',
+      ),
   })
   .refine(
     ({ provider, kmsProvider }) =>

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
+import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
@@ -30,7 +31,7 @@ describe('Copies of the lists of others', () => {
       ...world,
       trustLists: new TrustLists(world),
       remoteStatusLists: new RemoteStatusLists(world),
-      revocationLists: new RevocationLists(world),
+      revocationLists: new RevocationLists({ ...world, authorityPublisher: new AuthorityPublisher(world) }),
     };
     const stats = new GetCacheStats(ports).execute(caller());
     expect(stats).to.have.all.keys('trustLists', 'statusLists', 'revocationLists');

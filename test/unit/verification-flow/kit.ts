@@ -10,6 +10,7 @@ import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import type { Registrar } from '../../../application/ports/registrar.ts';
@@ -190,9 +191,11 @@ export class World {
     const cipher = TEST_CIPHER;
     const provider = new LocalKms({ name: 'local', cipher, random: this.random });
     this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+    const certificateAuthority = new X509Authority(this);
+    const authorityPublisher = new AuthorityPublisher({ ...this, certificateAuthority });
     this.remoteStatusLists = new RemoteStatusLists({ ...this, log });
     this.statusChecker = new StatusChecker(this);
-    this.revocationLists = new RevocationLists({ ...this, log });
+    this.revocationLists = new RevocationLists({ ...this, log, authorityPublisher });
     this.ocspResponders = new OcspResponders(this);
     this.revocationChecker = new RevocationChecker(this);
     this.registrationCertificates = new RegistrationCertificates({
@@ -254,7 +257,14 @@ export class World {
 
   /** Worlds have the same keys, one world never the same key twice. */
   keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
-    const wanted = { tenantId, id, usages, subjectName: `${tenantId} ${id}`, dnsName: 'vidimus.example' };
+    const wanted = {
+      tenantId,
+      id,
+      usages,
+      subjectName: `${tenantId} ${id}`,
+      publicUrl: 'https://vidimus.example',
+      holder: NO_ORGANIZATION,
+    };
     const what = JSON.stringify([wanted, this.clock.time]);
     const nth = this.#chains.get(what) ?? 0;
     this.#chains.set(what, nth + 1);
