@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'inversify';
+import { TellFallen } from '../application/issuance/tell-fallen.ts';
 import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
 import { DestroyRetiredKeys } from '../application/keys/retired-keys.ts';
 import { Clock } from '../application/ports/clock.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { EventPublisher } from '../application/ports/event-publisher.ts';
+import type { FollowedPlace } from '../application/ports/followed-wallets.ts';
 import { Log } from '../application/ports/log.ts';
 import type { EndingTrustList } from '../application/ports/maintenance.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
+import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import { EndOverdueAnswers } from '../application/verification/end-overdue-answers.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
@@ -41,6 +44,8 @@ const BATCH = 500;
 const TRUST_LISTS = 10;
 /** Each is a call of its provider. */
 const KEYS = 100;
+/** Of what follows wallets, what one batch looks at; most of it has not ended. */
+const FOLLOWED = 5_000;
 /** Whose key chains one batch looks at. */
 const TENANTS = 100;
 /**
@@ -64,6 +69,8 @@ export function startJobs(container: Container): () => Promise<void> {
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
   const endOverdueAnswers = obtain(container, EndOverdueAnswers);
+  const followWallets = obtain(container, FollowWallets);
+  const tellFallen = obtain(container, TellFallen);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   /** @returns whether a batch that did so much was full. */
   const tell = (done: string, counts: Readonly<Record<string, number>>) => {
@@ -72,6 +79,7 @@ export function startJobs(container: Container): () => Promise<void> {
     return sum >= BATCH;
   };
   let seenTenant: TenantId | undefined;
+  let followedPlace: FollowedPlace | undefined;
   const jobs: readonly Job[] = [
     batchJob('expire-sessions', 30, async (now) => {
       const expired = await maintenance.expireSessions(now, BATCH);
@@ -101,6 +109,20 @@ export function startJobs(container: Container): () => Promise<void> {
     batchJob('remove-tenants', 30, async (now) =>
       tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
     ),
+    batchJob('follow-wallets', 30, async (now) => {
+      const { fallen, mayBeMore } = await followWallets.execute(now);
+      tell('credentials revoked with their wallets', { batches: fallen });
+      return mayBeMore;
+    }),
+    batchJob('tell-fallen', 10, async () => (await tellFallen.execute()) > 0),
+    batchJob('forget-followed', 60, async (now) => {
+      const { gone, place } = await maintenance.forgetEnded(now, FOLLOWED, followedPlace);
+      if (gone > 0) log.info('credentials that ended follow nothing any more', { count: gone });
+      // The next run goes on behind it, and at the end of a walk another one begins.
+      followedPlace = place;
+      if (place === undefined) await maintenance.forgetIdleLists(now, BATCH);
+      return place !== undefined;
+    }),
     {
       name: 'renew-trust-lists',
       everySeconds: 300,

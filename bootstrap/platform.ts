@@ -45,6 +45,7 @@ import type { Settings } from '../config/settings.ts';
 import { clockProbe } from './clock-check.ts';
 import { openDispatch } from './dispatch.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
+import { followedListsProbe } from './followed-lists-check.ts';
 import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
 import { quotasOf } from './quotas.ts';
@@ -100,6 +101,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   const probes = [
     { name: 'database', check: () => store.ping() },
     clockProbe(store, clock),
+    followedListsProbe(store, clock),
     ...(probe === undefined ? [] : [probe]),
     ...keyStores.probes,
     ...(dispatch.probe === undefined ? [] : [{ ...dispatch.probe, isPartial: true as const }]),

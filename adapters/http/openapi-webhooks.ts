@@ -54,9 +54,13 @@ const NotificationDelivery = z
     session: SessionName,
     notification: z.object({
       id: z.string().describe('The `notification_id`, one for all credentials of one response'),
-      event: z.enum(NOTIFICATION_EVENTS),
+      event: z
+        .enum([...NOTIFICATION_EVENTS, 'credential_revoked'])
+        .describe(
+          '`credential_revoked` comes from the service and not from the wallet: the credentials were revoked with their wallet',
+        ),
       credentialConfigurationId: z.string(),
-      eventDescription: z.string().optional().describe('In the words of the wallet'),
+      eventDescription: z.string().optional().describe('In the words of the wallet, or of the service'),
     }),
   })
   .meta({ id: 'NotificationDelivery' });

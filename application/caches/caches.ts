@@ -1,3 +1,4 @@
+import type { FollowedList } from '../../domain/status-lists/wallet-status.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwn } from '../own-changes.ts';
@@ -8,20 +9,30 @@ import { RemoteStatusLists } from '../status-lists/remote-status-lists.ts';
 import type { FetchedListStats } from '../trust-lists/fetched-lists.ts';
 import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 
-export type CacheStats = Readonly<Record<'trustLists' | 'statusLists' | 'revocationLists', FetchedListStats>>;
+export type CacheStats = Readonly<
+  Record<'trustLists' | 'statusLists' | 'revocationLists', FetchedListStats>
+> & {
+  /** Status lists that issued credentials follow, those that fail first. */
+  readonly followedLists: readonly FollowedList[];
+};
+
+/** Lists that are shown of those that credentials follow. */
+const MAX_FOLLOWED = 200;
 
 /** What this process keeps of the lists that the tenant relies on. */
 export class GetCacheStats extends needs({
   trustLists: TrustLists,
   remoteStatusLists: RemoteStatusLists,
   revocationLists: RevocationLists,
+  store: Store,
 }) {
-  execute({ tenantId }: TenantCaller): CacheStats {
+  async execute({ tenantId }: TenantCaller): Promise<CacheStats> {
     const { trustLists, remoteStatusLists, revocationLists } = this.ports;
     return {
       trustLists: trustLists.stats(tenantId),
       statusLists: remoteStatusLists.stats(tenantId),
       revocationLists: revocationLists.stats(tenantId),
+      followedLists: await this.ports.store.maintenance.followedLists(tenantId, MAX_FOLLOWED),
     };
   }
 }

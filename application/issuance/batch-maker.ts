@@ -1,15 +1,22 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { lifeTimeWithin, MDOC_LIFETIME_SECONDS } from '../../domain/issuance/credential.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
+import {
+  endOfStatuses,
+  type FollowingBatch,
+  type WalletStatus,
+} from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { type AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { CredentialFactory } from './credential-factory.ts';
+import { WalletFollower } from './wallet-follower.ts';
 
 export type MadeBatch = {
   /** One per key, or a single one where none is bound. */
@@ -18,12 +25,15 @@ export type MadeBatch = {
   readonly batch: IssuedBatch;
   /** Taken for it; undefined without statuses, and for what a backend made itself. */
   readonly entries?: AllocatedEntries | undefined;
+  /** Set where the credentials follow the status of their wallet. */
+  readonly follows?: FollowingBatch;
 };
 
 /** Makes the credentials of one request: the same claims, a key and a status entry of its own each. */
 export class BatchMaker extends needs({
   credentialFactory: CredentialFactory,
   statusAllocator: StatusAllocator,
+  walletFollower: WalletFollower,
   clock: Clock,
   random: Random,
 }) {
@@ -38,10 +48,14 @@ export class BatchMaker extends needs({
       readonly session: { readonly id: SessionId };
       readonly claims: JsonObject;
       readonly holderKeys: readonly PublicJwk[];
+      /** What the credentials follow, before the end of which they expire. */
+      readonly statuses: readonly WalletStatus[];
     },
   ): Promise<MadeBatch> {
-    const { credentialFactory, statusAllocator } = this.ports;
-    const { session, claims, holderKeys } = contents;
+    const { credentialFactory, statusAllocator, walletFollower, clock } = this.ports;
+    const { session, claims, holderKeys, statuses } = contents;
+    const now = clock.now();
+    const lifeTime = lifeTimeWithin(now, configuration.lifeTime, endOfStatuses(statuses));
     const count = Math.max(1, holderKeys.length);
     const entries = configuration.statusManagement
       ? await statusAllocator.allocate(configured, configuration, count)
@@ -52,8 +66,16 @@ export class BatchMaker extends needs({
         const status = entries === undefined || idx === undefined ? undefined : { idx, uri: entries.uri };
         return defined({ holderKey: holderKeys[i], status });
       });
-      const credentials = await credentialFactory.make(configured, configuration, claims, instances);
-      return { credentials, batch: this.recordOf(session.id, configuration.id, count, entries), entries };
+      const credentials = await credentialFactory.make(
+        configured,
+        configuration,
+        claims,
+        instances,
+        lifeTime,
+      );
+      const batch = this.recordOf(session.id, configuration.id, count, entries);
+      const endsAt = latestEnd(now, configuration, lifeTime);
+      return { credentials, batch, entries, ...walletFollower.following(batch, endsAt, statuses) };
     } catch (error) {
       this.discard(configured, { entries });
       throw error;
@@ -86,4 +108,14 @@ export class BatchMaker extends needs({
       issuedAt: clock.now(),
     };
   }
+}
+
+/** When the last credential of a batch ends, at the latest; null where they have no end. */
+function latestEnd(
+  now: Date,
+  { config }: CredentialConfiguration,
+  lifeTime: number | null | undefined,
+): Date | null {
+  const seconds = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);
+  return seconds === undefined ? null : new Date(now.getTime() + seconds * 1000);
 }

@@ -175,6 +175,8 @@ async function userOf(store: Store, tenantId: TenantId, token: WalletTokenClaims
   const found = token.grantId === undefined ? undefined : await store.read(tenantId).grant(token.grantId);
   const authorization = found?.grant?.authorization ?? null;
   if (authorization === null) return { presented: [] };
-  const own = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(token) };
+  // Where a wallet would be revoked tells it apart from all others, and is nothing for a backend.
+  const { walletStatuses: _statuses, ...told } = token;
+  const own = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(told) };
   return { identity: authorization.identity ?? own, presented: authorization.presented ?? [] };
 }

@@ -34,6 +34,8 @@ export type CredentialInstance = {
 };
 
 type Making = {
+  /** Seconds; null or absent for a credential without an end. */
+  readonly lifeTime: number | null | undefined;
   readonly configured: TenantConfiguration;
   readonly configuration: CredentialConfiguration;
   readonly claims: JsonObject;
@@ -51,6 +53,7 @@ type Prepared = {
 export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: Clock }) {
   /**
    * Makes one credential per instance. The key provider is asked once for all of them.
+   * @param lifeTime in seconds, where it is not that of the configuration.
    * @returns compact SD-JWT VCs (SD-JWT VC section 2), or the IssuerSigned structures of mdocs in base64url
    *   (OpenID4VCI 1.0 appendix A.2.4), in the order of `instances`.
    */
@@ -59,11 +62,12 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     configuration: CredentialConfiguration,
     claims: JsonObject,
     instances: readonly CredentialInstance[],
+    lifeTime = configuration.lifeTime,
   ): Promise<readonly string[]> {
     const now = this.ports.clock.now();
     const { keyChainId, config } = configuration;
     const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
-    const making = { configured, configuration, claims, chain, now };
+    const making = { configured, configuration, lifeTime, claims, chain, now };
     const prepare = config.format === 'mso_mdoc' ? this.#mdoc(making) : this.#sdJwt(making);
     const prepared = instances.map(prepare);
     const signatures = await this.ports.kms.signMany(
@@ -83,7 +87,14 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     this.ports.kms.assertReady(signingKey(configured.tenantId, chain.active.key));
   }
 
-  #sdJwt({ configured, configuration, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
+  #sdJwt({
+    configured,
+    configuration,
+    lifeTime,
+    claims,
+    chain,
+    now,
+  }: Making): (of: CredentialInstance) => Prepared {
     const { random } = this.ports;
     const { issuer } = configured;
     const header = configured.derive(`credential-header/${chain.id}`, () => ({
@@ -102,12 +113,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
         alwaysVisible: protocolClaims({
           issuer,
           vct: vctOf(configuration, issuer),
-          times: sdJwtTimes(
-            now,
-            configuration.lifeTime,
-            header.x5c.length > 0 ? chain.active : undefined,
-            drawn(random),
-          ),
+          times: sdJwtTimes(now, lifeTime, header.x5c.length > 0 ? chain.active : undefined, drawn(random)),
           ...defined({ vctIntegrity, holderKey, status }),
         }),
         claims: shown,
@@ -118,9 +124,16 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     };
   }
 
-  #mdoc({ configured, configuration, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
+  #mdoc({
+    configured,
+    configuration,
+    lifeTime,
+    claims,
+    chain,
+    now,
+  }: Making): (of: CredentialInstance) => Prepared {
     const { random } = this.ports;
-    const { config, lifeTime } = configuration;
+    const { config } = configuration;
     const { signer, place, validity } = configured.derive(`document-signer/${chain.id}`, () =>
       documentSignerOf(chain),
     );

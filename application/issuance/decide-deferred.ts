@@ -5,7 +5,8 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
 import { handedInFindings } from '../../domain/issuance/handed-in.ts';
 import { complete, type Room } from '../../domain/issuance/issuing.ts';
-import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import { Failure, invalidInput, type OperatorReason } from '../../domain/shared/failure.ts';
 import type { Finding } from '../../domain/shared/finding.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -22,6 +23,7 @@ import { revoking } from './active-set.ts';
 import { BatchMaker, type MadeBatch } from './batch-maker.ts';
 import { claimsFaults } from './collect-claims.ts';
 import { withinLimit } from './room.ts';
+import { WalletFollower } from './wallet-follower.ts';
 
 /** A credential as a wallet takes it: an SD-JWT, or an mdoc in base64url. */
 const Credential = z
@@ -66,6 +68,7 @@ const MAX_LISTED = 500;
 export class DecideDeferred extends needs({
   store: Store,
   batchMaker: BatchMaker,
+  walletFollower: WalletFollower,
   statusAllocator: StatusAllocator,
   tenantConfigurations: TenantConfigurations,
   schemaValidator: SchemaValidator,
@@ -122,7 +125,12 @@ export class DecideDeferred extends needs({
         session.id,
         before,
       );
-      const change = { ...complete(session, transaction, credentials, batch, room), statuses, audit };
+      const change = {
+        ...complete(session, transaction, credentials, batch, room),
+        ...{ statuses, audit },
+        ...defined({ follows: made.follows }),
+        ...(transaction.walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
+      };
       const committed = await store.commit(caller.tenantId, change, now);
       if (committed.done && statuses.length > 0)
         tenantConfigurations.committed(caller.tenantId, { statuses }, { done: true });
@@ -146,7 +154,10 @@ export class DecideDeferred extends needs({
     const { store, clock, sessionNotes } = this.ports;
     const transaction = await this.get(caller, id);
     const audit = { by: caller, change: describeDeferred(id, 'failed') };
-    const change = { deferred: { id, act: 'fail', errorMessage }, audit } as const;
+    const change = {
+      ...({ deferred: { id, act: 'fail', errorMessage }, audit } as const),
+      ...(transaction.walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
+    };
     if (!(await store.commit(caller.tenantId, change, clock.now())).done) {
       assertPending(await this.get(caller, id), clock.now());
       throw new Failure('conflict', 'the transaction was decided meanwhile');
@@ -162,10 +173,10 @@ export class DecideDeferred extends needs({
   async #make(
     { configured }: TenantCaller,
     configuration: CredentialConfiguration,
-    { sessionId, holderKeys }: DeferredTransaction,
+    { sessionId, holderKeys, walletStatuses }: DeferredTransaction,
     { credential, credentials, claims }: DeferredCompletion,
   ): Promise<MadeBatch> {
-    const { batchMaker } = this.ports;
+    const { batchMaker, walletFollower } = this.ports;
     if (claims === undefined) {
       const given = credentials ?? (credential === undefined ? [] : [credential]);
       if (given.length > Math.max(1, holderKeys.length)) {
@@ -175,8 +186,16 @@ export class DecideDeferred extends needs({
     }
     const [fault] = await claimsFaults(this.ports, { configured, configuration, claims });
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
-    return batchMaker.make(configured, configuration, { session: { id: sessionId }, claims, holderKeys });
+    const statuses = await walletFollower.followed(configured, configuration, walletStatuses ?? []);
+    await walletFollower.assertStanding(configured, statuses, unwanted);
+    return batchMaker.make(configured, configuration, {
+      ...{ session: { id: sessionId }, claims, holderKeys, statuses },
+    });
   }
+}
+
+function unwanted(told: string, options: { readonly cause: OperatorReason }): Failure {
+  return new Failure('conflict', `${told}; fail the transaction, or try again later`, options);
 }
 
 function over(): Failure {

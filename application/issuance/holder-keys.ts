@@ -2,11 +2,13 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { readProofs } from '../../domain/issuance/credential-request.ts';
 import { OpenedKeyAttestations } from '../../domain/issuance/key-attestation.ts';
 import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
+import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
@@ -21,6 +23,8 @@ export type ProvenKeys = {
   readonly holderKeys: readonly PublicJwk[];
   /** The nonces that the proofs carry, to be spent by the caller's commit. */
   readonly used: readonly UsedValue[];
+  /** Where the attestations of the keys would be revoked. */
+  readonly statuses: readonly WalletStatus[];
 };
 
 type Question = {
@@ -64,7 +68,7 @@ export class HolderKeys extends needs({
   ): Promise<ProvenKeys> {
     const { batchSize, walletProviderTrustLists: lists } = await configured.issuance();
     const proofs = readProofs(body, configuration, batchSize);
-    if (proofs === undefined) return { holderKeys: [], used: [] };
+    if (proofs === undefined) return { holderKeys: [], used: [], statuses: [] };
     const required = configuration.keyAttestationsRequired ?? undefined;
     const question: Question = {
       configured,
@@ -77,11 +81,15 @@ export class HolderKeys extends needs({
       opened: new OpenedKeyAttestations(),
     };
     if (proofs.type === 'attestation') return this.#byAttestation(question, proofs.texts[0] ?? '');
+    const issuance = await configured.issuance();
     const gathered = this.#gather(question, proofs.texts);
+    if (![...gathered.keys.values()].every((key) => isAllowed(key, issuance)))
+      throw new Failure('invalid_proof', 'this issuer does not take the alg of the proof');
     if (gathered.attested.size > 0) return this.#withAttestations(question, gathered);
     return {
       holderKeys: [...gathered.keys.values()],
       used: this.#readNonces(configured, gathered.nonces, now),
+      statuses: [],
     };
   }
 
@@ -98,9 +106,6 @@ export class HolderKeys extends needs({
       const name = thumbprint(proof.key);
       if (gathered.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
       gathered.keys.set(name, proof.key);
-      // OpenID4VCI 1.0 appendix D.1: whoever is believed, the key that signed is one of the attested
-      if (proof.keyAttestation !== undefined && !opened.open(proof.keyAttestation).keys.has(name))
-        throw new Failure('invalid_proof', 'the key of the proof is none of attested_keys');
       if (attestations === 'ignored') continue;
       if (proof.keyAttestation !== undefined) gathered.attested.add(proof.keyAttestation);
       else if (attestations === 'required') {
@@ -121,16 +126,18 @@ export class HolderKeys extends needs({
     }
     const told = [...nonces, ...judged.map(({ nonce }) => nonce)];
     const used = this.#readNonces(question.configured, new Set(told), question.now);
-    await this.ports.keyAttestations.checkStatuses(question.configured, judged);
-    return { holderKeys: [...all.values()], used };
+    const { configured, now } = question;
+    const statuses = await this.ports.keyAttestations.checkStatuses(configured, judged, now);
+    return { holderKeys: [...all.values()], used, statuses };
   }
 
   /** OpenID4VCI 1.0 appendix F.3: the provider vouches for the keys, and nobody proves to have them. */
   async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
     const attestation = await this.#judge(question, text, false);
     const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
-    await this.ports.keyAttestations.checkStatuses(question.configured, [attestation]);
-    return { holderKeys: [...attestation.keys.values()].slice(0, question.limit), used };
+    const { configured, now, limit } = question;
+    const statuses = await this.ports.keyAttestations.checkStatuses(configured, [attestation], now);
+    return { holderKeys: [...attestation.keys.values()].slice(0, limit), used, statuses };
   }
 
   #judge(

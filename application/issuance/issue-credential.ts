@@ -13,10 +13,12 @@ import {
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import { isAllDone } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { defined } from '../../domain/shared/defined.ts';
+import { Failure, type OperatorReason } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { attempt } from '../attempt.ts';
 import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
@@ -31,6 +33,7 @@ import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
 import { limitOf, withinLimit } from './room.ts';
+import { WalletFollower } from './wallet-follower.ts';
 
 /** A request to a protected endpoint of the issuer, as it came. */
 export type WalletRequest = {
@@ -45,6 +48,8 @@ type Accepted = {
   readonly token: WalletTokenClaims;
   readonly configuration: CredentialConfiguration;
   readonly holderKeys: readonly PublicJwk[];
+  /** Of the wallet, which the credentials follow. */
+  readonly statuses: readonly WalletStatus[];
   /** What the request spends, and whose tokens it rests on. */
   readonly spending: Spent;
   /** Puts an answer into the form that the request asked for. */
@@ -63,6 +68,7 @@ export class IssueCredential extends needs({
   batchMaker: BatchMaker,
   statusAllocator: StatusAllocator,
   credentialFactory: CredentialFactory,
+  walletFollower: WalletFollower,
   random: Random,
 }) {
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
@@ -117,14 +123,14 @@ export class IssueCredential extends needs({
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {
-    const { walletAuthenticator, credentialMessages, holderKeys, tenantConfigurations } = this.ports;
+    const { walletAuthenticator, credentialMessages, holderKeys, walletFollower } = this.ports;
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: 'POST',
       url: `${configured.issuer}/credential`,
       now,
     });
     // For the log: what is refused from here on names the session.
-    tenantConfigurations.remembered.session(configured.tenantId, wallet.token.publicId);
+    this.ports.tenantConfigurations.remembered.session(configured.tenantId, wallet.token.publicId);
     const message = await credentialMessages.open(configured, request);
     const configurations = await configured.credentialConfigurations();
     const configuration = resolveConfiguration(message.body, wallet.token, (id) =>
@@ -139,10 +145,15 @@ export class IssueCredential extends needs({
       wallet.token.clientId,
       now,
     );
+    const { walletStatuses = [] } = wallet.token;
+    const known = await walletFollower.followed(configured, configuration, walletStatuses);
+    // Asked when it got its token; what its keys name was asked a moment ago.
+    await walletFollower.assertStanding(configured, known, unwanted);
     return {
       token: wallet.token,
       configuration,
       holderKeys: proven.holderKeys,
+      statuses: await walletFollower.followed(configured, configuration, [...known, ...proven.statuses]),
       spending: spent([...usedByWallet(wallet), ...proven.used], wallet.token.grantId),
       seal,
     };
@@ -155,19 +166,22 @@ export class IssueCredential extends needs({
    */
   async #handOut(
     known: Known,
-    { configuration, holderKeys, token }: Accepted,
+    { configuration, holderKeys, statuses, token }: Accepted,
     session: Session,
     claims: JsonObject,
     spending?: Accepted['spending'],
   ): Promise<JsonObject> {
     const { batchMaker, statusAllocator } = this.ports;
-    const made = await batchMaker.make(known.configured, configuration, { session, claims, holderKeys });
+    const made = await batchMaker.make(known.configured, configuration, {
+      ...{ session, claims, holderKeys, statuses },
+    });
     try {
       await withinLimit(known, session.id, configuration, async (room, before) => {
         const spends = spending && { ...spending, now: known.now };
         const change = issue(session, made.batch, token.grantId, room, spends);
         const others = await revoking(statusAllocator, known.configured, configuration, session.id, before);
-        return (await known.tryCommit({ ...change, ...others }, REFUSALS)) === 'done';
+        const all = { ...change, ...others, ...defined({ follows: made.follows }) };
+        return (await known.tryCommit(all, REFUSALS)) === 'done';
       });
     } catch (error) {
       // What is refused has not happened for sure.
@@ -180,7 +194,7 @@ export class IssueCredential extends needs({
   /** OpenID4VCI 1.0 section 8.3: the backend cannot issue yet, so the wallet comes back with a transaction id. */
   async #defer(
     known: Known,
-    { configuration, holderKeys, token }: Accepted,
+    { configuration, holderKeys, statuses, token }: Accepted,
     session: Session,
     intervalSeconds: number,
   ): Promise<JsonObject> {
@@ -198,11 +212,12 @@ export class IssueCredential extends needs({
       credentials: null,
       batchId: null,
       errorMessage: null,
+      walletStatuses: null,
       createdAt: now,
       updatedAt: now,
       expiresAt: new Date(now.getTime() + DEFERRED_LIFETIME_SECONDS * 1000),
     };
-    await known.commit(defer(session, transaction), REFUSALS);
+    await known.commit(defer(session, transaction, statuses), REFUSALS);
     return { transaction_id: transaction.id, interval: intervalSeconds };
   }
 }
@@ -220,6 +235,11 @@ function interactionNeeded(): Failure {
     'credential_request_denied',
     'this credential needs an interactive authorization, and this access token came without it',
   );
+}
+
+/** A wallet whose attestation fell gets no token any more, and those that it has bring it nothing. */
+function unwanted(told: string, options: { readonly cause: OperatorReason }): Failure {
+  return new Failure('invalid_token', told, options);
 }
 
 /** RFC 6749 section 4.1.2: the code of this token came back. */

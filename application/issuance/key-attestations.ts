@@ -3,9 +3,11 @@ import {
   type OpenedKeyAttestation,
   type RequiredLevels,
 } from '../../domain/issuance/key-attestation.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { type AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
 import { Signatures } from '../ports/signatures.ts';
@@ -37,6 +39,12 @@ export class KeyAttestations extends needs({
       throw new Failure('invalid_proof', 'the key attestation has no x5c of certificates');
     const provider = await walletProviderTrust.check(configured, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
+    const issuance = await configured.issuance();
+    if (![provider.key, ...[...keys.values()].map(({ key }) => key)].every((key) => isAllowed(key, issuance)))
+      throw new Failure(
+        'invalid_proof',
+        'this issuer does not take the alg of the key attestation or of its keys',
+      );
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)
     const isSigned =
       algorithm === algorithmOf(provider.key) &&
@@ -52,18 +60,24 @@ export class KeyAttestations extends needs({
 
   /**
    * Comes last, since it asks addresses that the attestations name.
+   * @returns where they would be revoked.
    * @throws Failure `invalid_proof`.
    */
   async checkStatuses(
     configured: TenantConfiguration,
     attestations: readonly JudgedAttestation[],
-  ): Promise<void> {
-    const faults = await Promise.all(
+    now: Date,
+  ): Promise<readonly WalletStatus[]> {
+    const { walletProviderTrust } = this.ports;
+    const what = 'the key attestation';
+    const answers = await Promise.all(
       attestations.map(({ issuer, payload }) =>
-        this.ports.walletProviderTrust.checkStatus(configured, issuer, payload),
+        walletProviderTrust.checkStatuses(configured, issuer, { what, payload, now }),
       ),
     );
-    const fault = faults.find((found) => found !== undefined);
-    if (fault !== undefined) throw new Failure('invalid_proof', fault);
+    return answers.flatMap((answer) => {
+      if ('statuses' in answer) return answer.statuses;
+      throw new Failure('invalid_proof', answer.told, { cause: new OperatorReason(answer.reason) });
+    });
   }
 }

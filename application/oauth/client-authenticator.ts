@@ -1,6 +1,7 @@
 import { fitsKey } from '../../domain/formats/jose/compact.ts';
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
+import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { registrationOf } from '../../domain/issuance/wallet-provider.ts';
 import { acceptAssertion, type OpenedAssertion, openAssertion } from '../../domain/oauth/client-assertion.ts';
 import {
@@ -11,9 +12,10 @@ import {
 } from '../../domain/oauth/client-attestation.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import { Failure } from '../../domain/shared/failure.ts';
+import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -42,6 +44,8 @@ export type AuthenticatedClient = {
   readonly redirectUris?: readonly string[];
   /** Those that its wallet provider is known to use; others are not refused. */
   readonly knownRedirectUris?: readonly string[];
+  /** Where its attestation would be revoked; credentials may follow that. */
+  readonly statuses?: readonly WalletStatus[];
   /**
    * To be spent by the commit that does what the client asked for, and not before: a wallet that is
    * told to use a DPoP nonce sends the same proof of possession again.
@@ -119,6 +123,10 @@ export class ClientAuthenticator extends needs({
     if (!this.#verifies(pop, instanceKey)) {
       throw invalidAttestation('the signature of the proof of possession is wrong');
     }
+    const issuance = await configured.issuance();
+    if (!isAllowed(provider.key, issuance) || !isAllowed(instanceKey, issuance)) {
+      throw invalidAttestation('this issuer does not take the alg of the attestation or of its proof');
+    }
     const accepted = acceptAttestation(opened, instanceKey, {
       audience,
       now,
@@ -139,17 +147,20 @@ export class ClientAuthenticator extends needs({
     }
     this.#requireChallenge(call, accepted.challenge);
     // Last, since it asks an address that the attestation names
-    const revoked = await this.ports.walletProviderTrust.checkStatus(
-      configured,
-      provider.issuer,
-      attestation.payload,
-    );
-    if (revoked !== undefined) throw invalidAttestation(revoked);
+    const asked = await this.ports.walletProviderTrust.checkStatuses(configured, provider.issuer, {
+      ...{ what: 'the wallet attestation', payload: attestation.payload, now },
+    });
+    if (!('statuses' in asked)) {
+      throw new Failure('invalid_client_attestation', asked.told, {
+        cause: new OperatorReason(asked.reason),
+      });
+    }
     return {
       kind: 'attested',
       clientId: accepted.clientId,
       instance: accepted.instance,
       knownRedirectUris: registration.redirectUris,
+      ...(asked.statuses.length > 0 && { statuses: asked.statuses }),
       used: [{ kind: 'client_jti', hash: accepted.hash, expiresAt: accepted.expiresAt }],
     };
   }
@@ -165,11 +176,15 @@ export class ClientAuthenticator extends needs({
 
   async #registered(call: Call, opened: OpenedAssertion): Promise<AuthenticatedClient> {
     const { configured, audience, now } = call;
-    const client = findClient((await configured.issuance()).walletClients, opened.clientId);
+    const issuance = await configured.issuance();
+    const client = findClient(issuance.walletClients, opened.clientId);
     const keys =
       client === undefined ? [] : await this.ports.clientKeys.candidates(configured.tenantId, client, opened);
     // RFC 7523 section 3; unknown clients and unknown keys look alike
-    if (client === undefined || !keys.some((key) => this.#verifies(opened.jws, key))) {
+    if (
+      client === undefined ||
+      !keys.some((key) => isAllowed(key, issuance) && this.#verifies(opened.jws, key))
+    ) {
       throw invalidClient('no key of a registered client verifies client_assertion');
     }
     const { hash, expiresAt } = acceptAssertion(opened, audience, now);

@@ -1,3 +1,4 @@
+import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { readChallenge } from '../../domain/oauth/challenge.ts';
 import { type AcceptedDpopProof, acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -34,6 +35,9 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     // RFC 9449 section 4.3 check 7, before anything the signature covers is used
     if (!this.ports.signatures.verify(opened.key, opened.signingInput, opened.signature)) {
       throw new Failure('invalid_dpop_proof', 'the signature of the proof is wrong');
+    }
+    if (!isAllowed(opened.key, await configured.issuance())) {
+      throw new Failure('invalid_dpop_proof', 'this issuer does not take the alg of the proof');
     }
     const accepted = acceptDpopProof(opened, expected);
     await this.#checkNonce(configured, opened.payload['nonce'], expected);

@@ -1,4 +1,5 @@
 import { scopeOf } from '../../domain/issuance/metadata.ts';
+import { followsWallet } from '../../domain/issuance/wallet-following.ts';
 import {
   authorizationDetails,
   BEARER_LIFETIME_SECONDS,
@@ -9,6 +10,7 @@ import type { Asked, Grant, GrantHolder, Redemption } from '../../domain/oauth/g
 import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -80,6 +82,7 @@ export class TokenIssuer extends needs({
     const identifiers = holder?.identifiers ?? false;
     const subject = authorization?.identity?.sub;
     const scope = await scopeWithin(configured, authorization?.scope, configurationIds);
+    const walletStatuses = await followedBy(configured, configurationIds, caller);
     const claims: WalletTokenClaims = {
       issuer,
       audience: configured.issuer,
@@ -96,6 +99,7 @@ export class TokenIssuer extends needs({
         clientId: caller.client.clientId,
         actionsDone: authorization?.actionsDone,
         keyThumbprint: caller.proof?.thumbprint,
+        walletStatuses,
       }),
     };
     const refreshToken = await this.#refreshToken(configured, grant);
@@ -131,6 +135,20 @@ export class TokenIssuer extends needs({
     if (refreshTokenSeconds === 0 || key === undefined || !isBound(holder)) return undefined;
     return makeRefreshToken(key, configured.tenantId, { grantId: id, generation });
   }
+}
+
+/** What the issuer has to know of the wallet, where one of the credentials follows that. */
+async function followedBy(
+  configured: TenantConfiguration,
+  configurationIds: readonly string[],
+  { client: { statuses } }: OAuthCaller,
+): Promise<readonly WalletStatus[] | undefined> {
+  if (statuses === undefined) return undefined;
+  const [issuance, all] = [await configured.issuance(), await configured.credentialConfigurations()];
+  const isFollowed = all.some(
+    (configuration) => configurationIds.includes(configuration.id) && followsWallet(configuration, issuance),
+  );
+  return isFollowed ? statuses : undefined;
 }
 
 /** RFC 6749 section 5.1: a wallet that gets less than was granted is told what it gets. */

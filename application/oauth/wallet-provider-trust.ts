@@ -1,12 +1,14 @@
+import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { Refusal } from '../../domain/shared/refusal.ts';
-import { readStatusReference } from '../../domain/status-lists/reference.ts';
+import { Refusal, type RefusalReason } from '../../domain/shared/refusal.ts';
+import { type AttestedStatus, readAttestedStatuses } from '../../domain/status-lists/attested-status.ts';
+import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
-import { StatusChecker, type StatusQuestion } from '../status-lists/check-status.ts';
+import { type SpokenList, StatusChecker, type StatusQuestion } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import {
   type AskedList,
@@ -21,7 +23,10 @@ import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 
 /** Who signed an attestation, for the question whether it was revoked. */
-export type AttestationIssuer = Omit<StatusQuestion, 'configured' | 'reference'>;
+export type AttestationIssuer = Omit<StatusQuestion, 'configured' | 'reference'> & {
+  /** As trust lists tell providers apart. */
+  readonly provider: string | undefined;
+};
 
 export type WalletProviderVerdict =
   | {
@@ -31,6 +36,16 @@ export type WalletProviderVerdict =
       readonly issuer: AttestationIssuer;
     }
   | { readonly trusted: false; readonly detail: string };
+
+/** What the statuses of an attestation say: they are all valid, or why it must not be used. */
+export type StatusAnswer =
+  | { readonly statuses: readonly WalletStatus[] }
+  | {
+      /** What a wallet may read. */
+      readonly told: string;
+      /** For the operator. */
+      readonly reason: string;
+    };
 
 /** Whom the lists of one configuration trust; made anew when one of them changes. */
 type Providers = {
@@ -46,7 +61,7 @@ export class WalletProviderTrust extends needs({
   certificates: Certificates,
   statusChecker: StatusChecker,
 }) {
-  readonly #providers = new WeakMap<TenantConfiguration, Providers>();
+  readonly #known = new WeakMap<TenantConfiguration, Providers>();
 
   /**
    * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
@@ -57,16 +72,10 @@ export class WalletProviderTrust extends needs({
     chain: readonly string[],
     now: Date,
   ): Promise<WalletProviderVerdict> {
-    const { walletProviderTrustLists: addresses } = await configured.issuance();
-    if (addresses.length === 0) {
+    const { asked, anchors, listed } = await this.#providers(configured);
+    if (asked.length === 0) {
       return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
     }
-    const asked = await askLists(
-      this.ports.trustLists,
-      configured.tenantId,
-      await sourcesOf(configured, addresses),
-    );
-    const { anchors, listed } = this.#providersOf(configured, asked);
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
     const issuer = this.ports.certificates.validate(chain, anchors, now, {
       purpose: 'wallet attestation',
@@ -88,39 +97,137 @@ export class WalletProviderTrust extends needs({
         anchors,
         purpose: 'wallet attestation',
         revocation: revocationOf(match),
+        provider: match.listings[0]?.entity.id,
       },
     };
   }
 
   /**
-   * Asks for the status of an attestation whose signature and times have been checked (Token Status List section 8.3).
-   * @param payload of the attestation; without a `status` there is nothing to ask.
-   * @returns why the attestation must not be used, or undefined.
+   * Asks for every status of an attestation whose signature and times have been checked (Token Status List section 8.3).
+   * One that is there and cannot be established counts as much as one that is bad.
+   * @param what the attestation is, for whom it is refused.
    */
-  async checkStatus(
+  async checkStatuses(
     configured: TenantConfiguration,
     issuer: AttestationIssuer,
-    payload: JsonObject,
-  ): Promise<string | undefined> {
+    { what, payload, now }: { readonly what: string; readonly payload: JsonObject; readonly now: Date },
+  ): Promise<StatusAnswer> {
+    let asked = '';
     try {
-      const reference = readStatusReference(payload);
-      if (reference !== undefined) await this.ports.statusChecker.check({ ...issuer, configured, reference });
-      return undefined;
+      const statuses = readAttestedStatuses(payload, now);
+      for (const { place, reference } of statuses) {
+        asked = ` (${place}, entry ${reference.idx} of ${withoutQuery(reference.uri)})`;
+        await this.ports.statusChecker.check({ ...issuer, configured, reference });
+      }
+      return { statuses: statuses.map((status) => followable(status, issuer)) };
     } catch (error) {
-      if (error instanceof Refusal) return `the attestation is not accepted: ${error.reason}`;
-      throw error;
+      if (!(error instanceof Refusal)) throw error;
+      return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
     }
   }
 
-  #providersOf(configured: TenantConfiguration, asked: readonly AskedList[]): Providers {
-    const known = this.#providers.get(configured);
+  /**
+   * A list that issued credentials follow, as it is now.
+   * @param followed lists have to vouch for its provider still.
+   * @param notBefore an older copy does not do.
+   * @throws Refusal `status_…`.
+   */
+  async followedList(
+    configured: TenantConfiguration,
+    followed: Pick<WalletStatus, 'uri' | 'anchor' | 'provider'>,
+    notBefore: Date,
+  ): Promise<SpokenList> {
+    return this.#ofProvider(configured, followed, (question) =>
+      this.ports.statusChecker.list({ ...question, uri: followed.uri }, notBefore),
+    );
+  }
+
+  /**
+   * Looks again at what an attestation named that is not here any more.
+   * @returns as `checkStatuses`.
+   */
+  async recheck(configured: TenantConfiguration, statuses: readonly WalletStatus[]): Promise<StatusAnswer> {
+    let asked = '';
+    try {
+      for (const status of statuses) {
+        const { uri, idx } = status;
+        asked = ` (entry ${idx} of ${withoutQuery(uri)})`;
+        await this.#ofProvider(configured, status, (question) =>
+          this.ports.statusChecker.check({ ...question, reference: { uri, idx } }),
+        );
+      }
+      return { statuses };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const what = 'the wallet';
+      return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
+    }
+  }
+
+  /**
+   * Asks by the certificate that vouched for an attestation or, once no list has that any more, by those that vouch for the
+   * same provider now.
+   * @throws Refusal what the last of them threw; `status_invalid` where nobody vouches for the provider any more.
+   */
+  async #ofProvider<T>(
+    configured: TenantConfiguration,
+    { anchor: first, provider }: Pick<WalletStatus, 'anchor' | 'provider'>,
+    ask: (question: Omit<StatusQuestion, 'reference'>) => Promise<T>,
+  ): Promise<T> {
+    const { anchors, listed } = await this.#providers(configured);
+    const successors = [...listed].filter(([, { listings }]) =>
+      listings.some(({ entity }) => entity.id === provider),
+    );
+    const candidates = listed.has(first) ? [first] : successors.map(([hash]) => hash);
+    let refusal = new Refusal('status_invalid', 'no trust list vouches for its provider');
+    for (const anchor of candidates) {
+      const match = listed.get(anchor);
+      if (match === undefined) continue;
+      try {
+        return await ask({
+          ...{ configured, anchors, issuer: { anchor }, revocation: revocationOf(match) },
+          ...({ purpose: 'wallet attestation', isSignerForgotten: true, chain: [] } as const),
+        });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        refusal = error;
+      }
+    }
+    throw refusal;
+  }
+
+  async #providers(configured: TenantConfiguration): Promise<Providers> {
+    const { walletProviderTrustLists: addresses } = await configured.issuance();
+    const sources = addresses.length === 0 ? [] : await sourcesOf(configured, addresses);
+    const asked = await askLists(this.ports.trustLists, configured.tenantId, sources);
+    const known = this.#known.get(configured);
     if (known !== undefined && areSame(known.asked, asked)) return known;
     const listed = gatherAnchors(asked);
     const anchors = [...listed.values()].map(({ certificate }) => ({ certificate }));
     const providers = { asked, anchors, listed };
-    this.#providers.set(configured, providers);
+    this.#known.set(configured, providers);
     return providers;
   }
+}
+
+function followable(
+  { reference, keptUntil }: AttestedStatus,
+  { issuer, provider }: AttestationIssuer,
+): WalletStatus {
+  return { ...reference, anchor: issuer.anchor, ...defined({ provider, keptUntil }) };
+}
+
+const TOLD: Partial<Record<RefusalReason, string>> = {
+  status_revoked: 'is revoked',
+  status_suspended: 'is suspended',
+};
+
+function toldOf(reason: RefusalReason): string {
+  return TOLD[reason] ?? 'has a status that cannot be established';
+}
+
+function withoutQuery(uri: string): string {
+  return uri.split(/[?#]/, 1)[0] ?? '';
 }
 
 function sourcesOf(

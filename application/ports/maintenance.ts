@@ -1,6 +1,7 @@
 import type { RetiredKey } from '../../domain/keys/kept-keys.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { EventLog } from './event-log.ts';
+import type { FollowedWallets } from './followed-wallets.ts';
 
 export type EndingTrustList = {
   readonly tenantId: TenantId;
@@ -15,11 +16,13 @@ export type ResealPlace = {
   readonly key?: readonly (string | number)[];
 };
 
+type Parts = EventLog & FollowedWallets;
+
 /**
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
  * parts of one run have the same, and tests their own.
  */
-export type Maintenance = EventLog & {
+export type Maintenance = Parts & {
   /**
    * The time of the database, which all processes share: none of them, when its clock is wrong, forgets or removes what
    * others still need, or keeps a lease for hours.

@@ -3,6 +3,7 @@ import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
+import { capacityOf, type EntryBits } from '../../domain/status-lists/bits.ts';
 import { statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
 import { needs, type Token } from '../needs.ts';
 import { Certificates, type ChainVerdict, type TrustAnchor } from '../ports/certificates.ts';
@@ -24,14 +25,24 @@ export type StatusQuestion = {
   readonly haip?: boolean;
   /** The chain of the credential, DER in standard base64, leaf first, and what validated it. */
   readonly chain: readonly string[];
-  readonly issuer: Extract<ChainVerdict, { trusted: true }>;
+  readonly issuer: Pick<Trusted, 'anchor'>;
   readonly anchors: readonly TrustAnchor[];
   /** What that chain was validated for. */
   readonly purpose: CertificatePurpose;
   /** Who alone may sign the list, where the issuer's trust list names a revocation service of the same entity. */
   readonly revocation?: readonly TrustAnchor[] | undefined;
+  /** The certificate that signed is not known any more: one under the same anchor that could have, speaks for it, too. */
+  readonly isSignerForgotten?: boolean;
   /** Looks at the revocation of certificates that signed a list of others, where the credential's own did not. @throws Refusal */
   readonly checkSigner?: (chain: readonly string[], signer: Trusted) => Promise<unknown>;
+};
+
+/** Entries of a list that may speak about what it was asked for. They are read, and not kept. */
+export type SpokenList = {
+  readonly bytes: Uint8Array;
+  readonly bits: EntryBits;
+  /** From then on there may be others. */
+  readonly freshUntil: Date;
 };
 
 type Trusted = Extract<ChainVerdict, { trusted: true }>;
@@ -43,7 +54,7 @@ const MAX_URI_LENGTH = 2048;
 /** Asks whether a credential, verified in all other respects, is still valid (Token Status List section 8.3). */
 export class StatusChecker extends needs({
   remoteStatusLists: RemoteStatusLists,
-  ownStatusLists: StatusPublisher as Token<Pick<StatusPublisher, 'statusAt' | 'signerOf'>>,
+  ownStatusLists: StatusPublisher as Token<Pick<StatusPublisher, 'statusAt' | 'signerOf' | 'entriesOf'>>,
   certificates: Certificates,
   clock: Clock,
   settings: ServiceSettings,
@@ -62,13 +73,40 @@ export class StatusChecker extends needs({
     if (verdict !== 'valid') throw new Refusal(verdict, `status ${status}`);
   }
 
+  /**
+   * The whole list, for those who follow many of its entries.
+   * @param notBefore an older copy does not do.
+   * @throws Refusal `status_…`, also where an older copy could stand in.
+   */
+  async list(
+    question: Omit<StatusQuestion, 'reference'> & { readonly uri: string },
+    notBefore: Date,
+  ): Promise<SpokenList> {
+    const { uri, configured } = question;
+    const asked = { ...question, reference: { idx: 0, uri } };
+    const own = ownListOf(uri, this.ports.settings.publicUrl);
+    if (own !== undefined) {
+      await this.#assertOwn(asked, own);
+      const found = await this.ports.ownStatusLists.entriesOf(own.tenantId, own.listId);
+      if (found === undefined) throw new Refusal('status_invalid', 'no such list');
+      const { bits, ttlSeconds } = found.list;
+      const freshUntil = new Date(this.ports.clock.now().getTime() + ttlSeconds * 1000);
+      return { bytes: found.bytes, bits, freshUntil };
+    }
+    const list = await this.ports.remoteStatusLists.renewed(configured.tenantId, uri, notBefore);
+    if (this.#signerOf(list, asked) === undefined) throw new Refusal('status_invalid', 'signer');
+    const { bytes, bits, lifetime } = list;
+    return { bytes, bits, freshUntil: lifetime.freshUntil };
+  }
+
   async #remoteStatus(question: StatusQuestion): Promise<number> {
     const { reference, configured } = question;
-    const list = await this.ports.remoteStatusLists.get(
-      configured.tenantId,
-      reference.uri,
-      question.forms ?? 'jwt',
-    );
+    const { remoteStatusLists } = this.ports;
+    const forms = question.forms ?? 'jwt';
+    const known = await remoteStatusLists.get(configured.tenantId, reference.uri, forms);
+    // One that was issued a moment ago may have an entry that this copy is too old for.
+    const isCovered = reference.idx < capacityOf(known.bytes, known.bits);
+    const list = isCovered ? known : await remoteStatusLists.later(configured.tenantId, forms, known);
     // Token Status List section 11.3
     const signer = this.#signerOf(list, question);
     if (signer === undefined) throw new Refusal('status_invalid', 'signer');
@@ -86,9 +124,25 @@ export class StatusChecker extends needs({
     }
     // HAIP 1.0 section 6.1.1: the chain of the token is held to as much as that of the credential.
     if (isIssuer) return haip !== true || this.#isTrusted(signer, question) ? 'issuer' : undefined;
-    const profile = { purpose: 'status list', ...defined({ haip }) } as const;
-    const verdict = this.ports.certificates.validate(signer, anchors, this.ports.clock.now(), profile);
-    return verdict.trusted && verdict.anchor === issuer.anchor ? verdict : undefined;
+    const verdict = this.#verdictOf(signer, anchors, purposesOf(question), question);
+    return verdict?.anchor === issuer.anchor ? verdict : undefined;
+  }
+
+  #verdictOf(
+    signer: readonly string[],
+    anchors: readonly TrustAnchor[],
+    purposes: readonly CertificatePurpose[],
+    { haip }: Pick<StatusQuestion, 'haip'>,
+  ): Trusted | undefined {
+    const now = this.ports.clock.now();
+    for (const purpose of purposes) {
+      const verdict = this.ports.certificates.validate(signer, anchors, now, {
+        purpose,
+        ...defined({ haip }),
+      });
+      if (verdict.trusted) return verdict;
+    }
+    return undefined;
   }
 
   #isTrusted(signer: readonly string[], { anchors, purpose }: StatusQuestion): boolean {
@@ -100,16 +154,22 @@ export class StatusChecker extends needs({
   #revokerOf(
     signer: readonly string[],
     revocation: readonly TrustAnchor[],
-    { chain, purpose, haip }: Pick<StatusQuestion, 'chain' | 'purpose' | 'haip'>,
+    question: Pick<StatusQuestion, 'chain' | 'purpose' | 'haip' | 'isSignerForgotten'>,
   ): Trusted | undefined {
-    const isIssuer = signer[0] !== undefined && signer[0] === chain[0];
-    const profile = { purpose: isIssuer ? purpose : 'status list', ...defined({ haip }) } as const;
-    const verdict = this.ports.certificates.validate(signer, revocation, this.ports.clock.now(), profile);
-    return verdict.trusted ? verdict : undefined;
+    const isIssuer = signer[0] !== undefined && signer[0] === question.chain[0];
+    const purposes = isIssuer ? [question.purpose] : purposesOf(question);
+    return this.#verdictOf(signer, revocation, purposes, question);
   }
 
   /** A list of this service speaks for the credentials of its own tenant only (Token Status List section 11.3). */
-  async #ownStatus(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<number> {
+  async #ownStatus(question: StatusQuestion, own: OwnList): Promise<number> {
+    await this.#assertOwn(question, own);
+    const status = await this.ports.ownStatusLists.statusAt(own.tenantId, own.listId, question.reference.idx);
+    if (status === undefined) throw new Refusal('status_invalid', 'no such entry');
+    return status;
+  }
+
+  async #assertOwn(question: StatusQuestion, { tenantId, listId }: OwnList): Promise<void> {
     const { ownStatusLists, tenantConfigurations } = this.ports;
     // Lists of a suspended tenant stay valid, so its status is not looked at.
     const isOwn = tenantId === question.configured.tenantId;
@@ -118,16 +178,20 @@ export class StatusChecker extends needs({
       throw new Refusal('status_invalid', 'the list belongs to somebody else');
     }
     const { revocation } = question;
-    if (revocation !== undefined) {
-      // As it would be believed if it were fetched: signed by who alone may revoke for the issuer.
-      const signer = await ownStatusLists.signerOf(tenantId, listId);
-      if (signer === undefined || this.#revokerOf(signer, revocation, question) === undefined)
-        throw new Refusal('status_invalid', 'signer');
-    }
-    const status = await ownStatusLists.statusAt(tenantId, listId, question.reference.idx);
-    if (status === undefined) throw new Refusal('status_invalid', 'no such entry');
-    return status;
+    if (revocation === undefined) return;
+    // As it would be believed if it were fetched: signed by who alone may revoke for the issuer.
+    const signer = await ownStatusLists.signerOf(tenantId, listId);
+    if (signer === undefined || this.#revokerOf(signer, revocation, question) === undefined)
+      throw new Refusal('status_invalid', 'signer');
   }
+}
+
+/** What a certificate has to be for that speaks about what another one signed. */
+function purposesOf({
+  purpose,
+  isSignerForgotten,
+}: Pick<StatusQuestion, 'purpose' | 'isSignerForgotten'>): readonly CertificatePurpose[] {
+  return isSignerForgotten === true ? ['status list', purpose] : ['status list'];
 }
 
 function ownListOf(uri: string, publicUrl: string): OwnList | undefined {
@@ -144,10 +208,10 @@ async function isIssuedBy(
   configured: TenantConfiguration,
   { chain, issuer }: StatusQuestion,
 ): Promise<boolean> {
-  const { roots, leaves } = await configured.derive('own-certificates', async () =>
+  const { own, leaves } = await configured.derive('own-certificates', async () =>
     certificatesOf(await configured.keyChains()),
   );
-  return roots.has(issuer.anchor) || (chain[0] !== undefined && leaves.has(chain[0]));
+  return own.has(issuer.anchor) || (chain[0] !== undefined && leaves.has(chain[0]));
 }
 
 function certificatesOf(chains: readonly KeyChain[]) {
@@ -160,5 +224,5 @@ function certificatesOf(chains: readonly KeyChain[]) {
     .flatMap(leavesOf)
     .flatMap(({ certificates, documentSigner }) => [certificates[0], documentSigner?.[0]])
     .filter((certificate) => certificate !== undefined);
-  return { roots: new Set(roots.map(thumbprintOf)), leaves: new Set(leaves) };
+  return { own: new Set([...roots, ...leaves].map(thumbprintOf)), leaves: new Set(leaves) };
 }

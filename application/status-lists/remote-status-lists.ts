@@ -23,6 +23,8 @@ const MAX_TOKEN_BYTES = 2 * 1024 * 1024;
 /** What an entry costs besides its bytes. */
 const ENTRY_OVERHEAD = 4_096;
 const FAILURE_MS = 30_000;
+/** For entries that a copy does not have yet, a list is fetched again no sooner than this. */
+const AGAIN_MS = 10_000;
 
 /** Of an SD-JWT VC a JWT is all (SD-JWT VC section 2.2.2.3); of an mdoc both forms are taken. */
 export type TokenForms = 'jwt' | 'jwt-or-cwt';
@@ -72,10 +74,7 @@ export class RemoteStatusLists extends needs({
     }
     this.#lists.count(tenantId, 'misses');
     try {
-      return await this.#lists.fetch(key, async () => {
-        const token = await this.#download(tenantId, uri, forms);
-        return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
-      });
+      return await this.#fetch(tenantId, uri, forms);
     } catch (error) {
       if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: until `exp` the old copy may stand in.
@@ -85,6 +84,36 @@ export class RemoteStatusLists extends needs({
       });
       return known;
     }
+  }
+
+  /**
+   * A copy that was fetched at this time or later, or that its token says is fresh and was fetched by then.
+   * @throws Refusal as `get`, also while an older copy could stand in.
+   */
+  async renewed(tenantId: string, uri: string, notBefore: Date): Promise<RemoteStatusList> {
+    const known = this.#lists.peek(keyOf(tenantId, 'jwt', uri));
+    const isFresh = known !== undefined && cacheState(known.lifetime, this.ports.clock.now()) === 'fresh';
+    return isFresh && known.fetchedAt >= notBefore ? known : this.#fetch(tenantId, uri, 'jwt');
+  }
+
+  /** A copy that was fetched later than this one, where that can be had and this one is not of a moment ago. */
+  async later(tenantId: string, forms: TokenForms, than: RemoteStatusList): Promise<RemoteStatusList> {
+    const known = this.#lists.peek(keyOf(tenantId, forms, than.uri));
+    if (known !== undefined && known.fetchedAt > than.fetchedAt) return known;
+    if (this.ports.clock.now().getTime() < than.fetchedAt.getTime() + AGAIN_MS) return than;
+    try {
+      return await this.#fetch(tenantId, than.uri, forms);
+    } catch (error) {
+      if (error instanceof Refusal) return than;
+      throw error;
+    }
+  }
+
+  #fetch(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {
+    return this.#lists.fetch(keyOf(tenantId, forms, uri), async () => {
+      const token = await this.#download(tenantId, uri, forms);
+      return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
+    });
   }
 
   stats(tenantId: string): FetchedListStats {

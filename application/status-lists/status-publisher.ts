@@ -103,9 +103,18 @@ export class StatusPublisher extends needs({
 
   /** @returns undefined for a list or an index that does not exist. */
   async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
+    const { list, bytes } = (await this.entriesOf(tenantId, listId)) ?? {};
+    if (list === undefined || bytes === undefined) return undefined;
+    return index >= 0 && index < list.capacity ? readStatus(bytes, list.bits, index) : undefined;
+  }
+
+  /** The entries of a list, to be read and not kept; undefined where there is no such list. */
+  async entriesOf(
+    tenantId: TenantId,
+    listId: string,
+  ): Promise<{ readonly list: StatusList; readonly bytes: Buffer } | undefined> {
     try {
-      const { list, bytes } = await this.#upToDate(tenantId, listId);
-      return index >= 0 && index < list.capacity ? readStatus(bytes, list.bits, index) : undefined;
+      return await this.#upToDate(tenantId, listId);
     } catch (error) {
       if (error instanceof Failure && error.code === 'not_found') return undefined;
       throw error;

@@ -19,7 +19,7 @@ export type TenantActor = typeof SYSTEM | ClientActor<TenantId>;
 export type Actor = TenantActor | ClientActor<null>;
 
 export type AuditKind = AuditedKind | (typeof OTHER_KINDS)[number];
-const OTHER_KINDS = ['session', 'deferred-transaction', 'cache', 'audit-log'] as const;
+const OTHER_KINDS = ['session', 'deferred-transaction', 'wallet-status-list', 'cache', 'audit-log'] as const;
 export const AUDIT_KINDS: readonly AuditKind[] = [
   ...RESOURCES.flatMap((resource) => ('shown' in resource ? [resource.kind] : [])),
   ...OTHER_KINDS,

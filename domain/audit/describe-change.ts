@@ -70,6 +70,20 @@ export function describeRevocation(
   };
 }
 
+/** @param list of a wallet provider, with which credentials of these sessions fell. */
+export function describeFallenWallets(
+  list: string,
+  credentials: number,
+  sessionIds: readonly string[],
+): AuditChange {
+  const changes = [
+    { member: 'status', after: 1 },
+    { member: 'credentials', after: credentials },
+    { member: 'sessions', after: sessionIds },
+  ];
+  return { action: 'revoked', kind: 'wallet-status-list', target: list, changes };
+}
+
 export function describeSessionRemoval(sessionId: string): AuditChange {
   return { action: 'removed', kind: 'session', target: sessionId, changes: [] };
 }

@@ -8,6 +8,7 @@ import type { Session } from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
 import type { SessionId } from '../shared/ids.ts';
 import type { IssuedBatch, StatusChange } from '../status-lists/status-list.ts';
+import type { FollowingBatch, WalletStatus } from '../status-lists/wallet-status.ts';
 import type { Revisions } from '../tenants/revisions.ts';
 
 /**
@@ -36,6 +37,10 @@ export type Change = {
   /** Said to a client, who asked for it under a key; one that is known and not over undoes the whole change. */
   readonly keeps?: KeptAnswer;
   readonly issued?: IssuedBatch;
+  /** What `issued` follows from now on. */
+  readonly follows?: FollowingBatch;
+  /** What the credentials of a deferred transaction are going to follow; nothing any more once they are made. */
+  readonly holds?: { readonly transactionId: string; readonly statuses: readonly WalletStatus[] };
   /** Of entries that were not revoked, unless they are revoked again. */
   readonly statuses?: readonly StatusChange[];
   /**

@@ -1,17 +1,21 @@
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { PUBLISHED_ALGORITHMS } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
 import type { EffectiveIssuance } from './issuance-configuration.ts';
 import { scopeOf } from './metadata.ts';
+import { publishedAlgorithms } from './wallet-algorithms.ts';
 
 export type AuthorizationServerParts = {
   /** Credential Issuer Identifier. */
   readonly issuer: string;
   readonly issuance: Pick<
     EffectiveIssuance,
-    'walletAttestationRequired' | 'walletProviderTrustLists' | 'walletClients' | 'refreshTokenSeconds'
+    | 'walletAttestationRequired'
+    | 'walletProviderTrustLists'
+    | 'walletClients'
+    | 'refreshTokenSeconds'
+    | 'algorithms'
   >;
   readonly configurations: readonly CredentialConfiguration[];
 };
@@ -50,6 +54,7 @@ function serverMetadata(
   const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } =
     issuance;
   const hasClients = walletClients.length > 0;
+  const algorithms = publishedAlgorithms(issuance);
   // Where it is neither demanded nor trusted, wallets shall not try.
   const attests = walletAttestationRequired || walletProviderTrustLists.length > 0;
   return {
@@ -78,10 +83,10 @@ function serverMetadata(
       ...(walletAttestationRequired ? [] : ['none']),
     ],
     // RFC 8414 section 2: needed with private_key_jwt
-    token_endpoint_auth_signing_alg_values_supported: hasClients ? PUBLISHED_ALGORITHMS : undefined,
-    client_attestation_signing_alg_values_supported: attests ? PUBLISHED_ALGORITHMS : undefined,
-    client_attestation_pop_signing_alg_values_supported: attests ? PUBLISHED_ALGORITHMS : undefined,
-    dpop_signing_alg_values_supported: PUBLISHED_ALGORITHMS,
+    token_endpoint_auth_signing_alg_values_supported: hasClients ? algorithms : undefined,
+    client_attestation_signing_alg_values_supported: attests ? algorithms : undefined,
+    client_attestation_pop_signing_alg_values_supported: attests ? algorithms : undefined,
+    dpop_signing_alg_values_supported: algorithms,
     scopes_supported: [...new Set(configurations.map(scopeOf))],
     authorization_details_types_supported: ['openid_credential'],
   };

@@ -23,6 +23,16 @@ const KeyAttestationsRequired = z.strictObject({
     .describe(
       'Accepted resistance of the user authentication that opens the key, at least one; any unless stated',
     ),
+  preferred_key_storage_status_period: z
+    .number()
+    .int()
+    .min(0)
+    .max(315_360_000)
+    .optional()
+    .describe(
+      'Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for ' +
+        'credentials that follow it, as long as they are to live. Whatever wallets like unless stated',
+    ),
 });
 
 const PROOF_TYPES = ['jwt', 'attestation'] as const;
@@ -119,6 +129,14 @@ export const CredentialConfigurationBody = z
       .boolean()
       .default(false)
       .describe('Gives each credential an entry in a status list; without it none can be revoked'),
+    followWalletStatus: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its ' +
+          'keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where ' +
+          'attestations of wallets or of keys are required; see docs/wallet-attestations.md',
+      ),
     maxIssuances: z
       .number()
       .int()
@@ -158,6 +176,10 @@ export const CredentialConfigurationBody = z
     if (body.oneActiveSet && !body.statusManagement) {
       const message = 'needs statusManagement: what has no status cannot be revoked';
       context.addIssue({ code: 'custom', path: ['oneActiveSet'], message });
+    }
+    if (body.followWalletStatus && !body.statusManagement) {
+      const message = 'needs statusManagement: what has no status cannot be revoked with its wallet';
+      context.addIssue({ code: 'custom', path: ['followWalletStatus'], message });
     }
     for (const { path, message } of configurationFaults(body)) {
       context.addIssue({ code: 'custom', path: path.split('.'), message });

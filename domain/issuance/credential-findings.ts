@@ -25,6 +25,7 @@ export function credentialFindings(configuration: CredentialConfigurationBody): 
   return [
     ...bindingFindings(configuration),
     ...activeSetFindings(configuration),
+    ...followingFindings(configuration),
     ...displayFindings(configuration),
     ...validityFindings(configuration),
     ...(isMdoc ? licenceFindings(configuration) : disclosureFindings(configuration)),
@@ -80,6 +81,26 @@ function activeSetFindings({ oneActiveSet }: CredentialConfigurationBody): Findi
       concerns: 'holders whose wallets use one offer of the authorization code flow together',
       message: 'the wallet that collects last revokes, for good, what the others hold',
       change: 'make an offer for each holder, and show it to nobody else',
+    },
+  ];
+}
+
+/** What lives for less is looked at when it is issued, and that is enough (TS3 1.5 section 2.4.3). */
+const SHORT_LIVED_SECONDS = 86_400;
+
+function followingFindings(configuration: CredentialConfigurationBody): Finding[] {
+  const { statusManagement, keyAttestationsRequired, followWalletStatus, lifeTime } = configuration;
+  const isAttested = keyAttestationsRequired !== null && keyAttestationsRequired !== undefined;
+  const isShort = (lifeTime ?? 0) < SHORT_LIVED_SECONDS;
+  if (statusManagement || isShort || !isAttested || followWalletStatus === false) return [];
+  return [
+    {
+      rule: 'EUDI TS3 1.5 section 2.4.3',
+      member: 'statusManagement',
+      concerns: 'providers of personal identification data, who have to revoke it with its wallet',
+      message:
+        'the credential ends with what the wallet provider keeps, and is not revoked when the wallet is',
+      change: 'set it to true, or followWalletStatus to false where that is not wanted',
     },
   ];
 }

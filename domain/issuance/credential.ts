@@ -25,10 +25,24 @@ export function credentialTimes(
   return { iat, exp: end - Math.floor(drawn * (Math.floor(lifeTimeSeconds / 10) + 1)) };
 }
 
+/**
+ * The lifetime of a credential that ends before a time, besides its own.
+ * @param lifeTimeSeconds of its configuration; absent where it has no end of its own.
+ */
+export function lifeTimeWithin(
+  now: Date,
+  lifeTimeSeconds: number | null | undefined,
+  endsBefore: Date | undefined,
+): number | null | undefined {
+  if (endsBefore === undefined) return lifeTimeSeconds;
+  const left = Math.max(1, Math.ceil((endsBefore.getTime() - now.getTime()) / 1000) - 1);
+  return Math.min(lifeTimeSeconds ?? left, left);
+}
+
 const roundDown = (seconds: number, unit: number) => Math.floor(seconds / unit) * unit;
 
 /** The lifetime of an mdoc for which none was configured, since its end is mandatory (ISO/IEC 18013-5 section 9.1.2.4). */
-const MDOC_LIFETIME_SECONDS = 90 * DAY;
+export const MDOC_LIFETIME_SECONDS = 90 * DAY;
 
 /**
  * Times of an mdoc, rounded likewise and within the validity of the certificate that vouches for it (ISO/IEC 18013-5

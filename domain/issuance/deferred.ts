@@ -1,6 +1,7 @@
 import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId } from '../shared/ids.ts';
 import type { PublicJwk } from '../shared/jwk.ts';
+import type { WalletStatus } from '../status-lists/wallet-status.ts';
 
 export const DEFERRED_STATUSES = ['pending', 'ready', 'retrieved', 'failed', 'expired'] as const;
 export type DeferredStatus = (typeof DEFERRED_STATUSES)[number];
@@ -28,6 +29,8 @@ export type DeferredTransaction = {
   /** The batch that is handed out, whose id the wallet reports on; null until `ready`. */
   readonly batchId: string | null;
   readonly errorMessage: string | null;
+  /** Of the wallet's attestations, which its credentials are going to follow; sealed at rest, null where they follow none. */
+  readonly walletStatuses: readonly WalletStatus[] | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly expiresAt: Date;

@@ -4,8 +4,10 @@ import { Reference, textUpTo } from '../shared/bounds.ts';
 import type { Profile } from '../shared/finding.ts';
 import type { Timed } from '../shared/resource.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
+import { BuiltInAs } from './built-in-as.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
+import { WalletAlgorithms } from './wallet-algorithms.ts';
 import { WalletClient } from './wallet-client.ts';
 import { WalletProvider } from './wallet-provider.ts';
 
@@ -62,11 +64,20 @@ export const IssuanceConfigurationBody = z
           'vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from ' +
           'then on; lists of this service are signed by its own keys',
       ),
+    algorithms: WalletAlgorithms,
     attestationMaxAgeSeconds: Seconds.min(60)
       .max(31_536_000)
       .nullish()
       .describe(
         'Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated',
+      ),
+    preferredClientStatusPeriod: Seconds.min(0)
+      .max(315_360_000)
+      .nullish()
+      .describe(
+        'Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send ' +
+          '(`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, ' +
+          'as long as they are to live. Whatever wallets like unless stated',
       ),
     walletClients: z
       .array(WalletClient)
@@ -78,25 +89,7 @@ export const IssuanceConfigurationBody = z
       .max(50)
       .default([])
       .describe('What is known of single providers of attested wallets, beyond that the lists name them'),
-    builtInAs: z
-      .strictObject({
-        enabled: z
-          .boolean()
-          .default(true)
-          .describe(
-            'false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens ' +
-              'end. Offers by pre-authorized code and configurations with `iaeActions` need it',
-          ),
-        walletInitiated: z
-          .boolean()
-          .default(false)
-          .describe(
-            'Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has ' +
-              'no `iaeActions`. At the chained and external servers wallets may always begin so',
-          ),
-      })
-      .nullish()
-      .describe('The server that is part of the issuer'),
+    builtInAs: BuiltInAs.nullish().describe('The server that is part of the issuer'),
     authServers: z
       .array(IssuerAddress)
       .max(20)

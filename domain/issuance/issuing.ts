@@ -9,8 +9,10 @@ import {
   statusAt,
 } from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
+import { defined } from '../shared/defined.ts';
 import { Failure, OperatorReason } from '../shared/failure.ts';
 import type { IssuedBatch } from '../status-lists/status-list.ts';
+import type { WalletStatus } from '../status-lists/wallet-status.ts';
 import type { DeferredTransaction } from './deferred.ts';
 import { renews } from './renewal.ts';
 
@@ -135,15 +137,23 @@ export function issue(
   return { ...spends, session: change, issued: batch };
 }
 
-/** The backend cannot say yet: the session lives at least as long as the transaction. */
-export function defer(session: Session, transaction: DeferredTransaction) {
+/**
+ * The backend cannot say yet: the session lives at least as long as the transaction. What its credentials are going to
+ * follow waits with it.
+ */
+export function defer(
+  session: Session,
+  transaction: DeferredTransaction,
+  statuses: readonly WalletStatus[] = [],
+) {
   const { credentialConfigurationId, grantId } = transaction;
   const change: SessionChange = {
     ...mayStillIssue(session, credentialConfigurationId, grantId ?? undefined, {}),
     deferredBelow: MAX_ISSUANCES,
     lastsUntil: transaction.expiresAt,
   };
-  return { session: change, opens: { deferred: transaction } };
+  const holds = statuses.length === 0 ? undefined : { transactionId: transaction.id, statuses };
+  return { session: change, opens: { deferred: transaction }, ...defined({ holds }) };
 }
 
 /** The backend decided: the credentials wait for the wallet, and are on record. */

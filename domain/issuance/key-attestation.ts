@@ -110,6 +110,11 @@ export function attestedKey({ keys }: OpenedKeyAttestation, kid: string): Public
   return keys.get(kid)?.key ?? (INDEX.test(kid) ? all[Number(kid)]?.key : undefined);
 }
 
+/** The key at index 0, which signs unless another one is named. */
+export function firstKey({ keys }: OpenedKeyAttestation): PublicJwk | undefined {
+  return keys.values().next().value?.key;
+}
+
 /**
  * Judges what a verified attestation says, except whether its nonce is fresh and whether it was revoked.
  * @param expected `expires`: whether it has to, as with the proof type `jwt`.

@@ -1,11 +1,12 @@
 import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { PUBLISHED_ALGORITHMS, type PublicJwk, type SigningAlgorithm } from '../shared/jwk.ts';
+import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
 import { bindingMethodOf } from './stated-abilities.ts';
+import { publishedAlgorithms } from './wallet-algorithms.ts';
 
 /** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
 export function scopeOf({ config, id }: CredentialConfiguration): string {
@@ -35,11 +36,13 @@ export type IssuerMetadataParts = {
   readonly issuance: Pick<
     EffectiveIssuance,
     | 'display'
+    | 'algorithms'
     | 'batchSize'
     | 'authServers'
     | 'chainedAs'
     | 'builtInAs'
     | 'preferredAuthServer'
+    | 'preferredClientStatusPeriod'
     | 'requestEncryption'
     | 'responseEncryption'
   >;
@@ -52,7 +55,7 @@ export type IssuerMetadataParts = {
 
 /** Credential Issuer metadata (OpenID4VCI 1.0 section 12.2.4). */
 export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
-  const { issuer, issuance, configurations, signingAlgorithm } = parts;
+  const { issuer, issuance, configurations } = parts;
   const servers = authorizationServers(issuer, issuance);
   return compact({
     credential_issuer: issuer,
@@ -66,12 +69,11 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
     ...encryption(parts),
     // OpenID4VCI 1.0 section 12.2.4: at least 2, otherwise absent
     batch_credential_issuance: issuance.batchSize >= 2 ? { batch_size: issuance.batchSize } : undefined,
+    // TS3 1.5 section 2.4: beside the configurations, since it is about the wallet
+    preferred_client_status_period: issuance.preferredClientStatusPeriod,
     display: issuance.display,
     credential_configurations_supported: Object.fromEntries(
-      configurations.map((configuration) => [
-        configuration.id,
-        configurationMetadata(configuration, issuer, signingAlgorithm(configuration)),
-      ]),
+      configurations.map((configuration) => [configuration.id, configurationMetadata(configuration, parts)]),
     ),
   });
 }
@@ -107,9 +109,9 @@ function encryptionKey({ kty, crv, x, y, kid, use, alg }: PublicJwk): Record<str
 
 function configurationMetadata(
   configuration: CredentialConfiguration,
-  issuer: string,
-  algorithm: SigningAlgorithm | undefined,
+  { issuer, issuance, signingAlgorithm }: IssuerMetadataParts,
 ): JsonObject {
+  const algorithm = signingAlgorithm(configuration);
   const { config, keyBinding, embeddedDisclosurePolicy } = configuration;
   const isMdoc = config.format === 'mso_mdoc';
   return compact({
@@ -119,7 +121,7 @@ function configurationMetadata(
     // OpenID4VCI 1.0 appendices A.2.2 and A.3.2: numbers of COSE for an mdoc, names of JOSE for an SD-JWT VC
     credential_signing_alg_values_supported: algorithm && (isMdoc ? coseNumbersOf(algorithm) : [algorithm]),
     cryptographic_binding_methods_supported: keyBinding ? [bindingMethodOf(config)] : undefined,
-    proof_types_supported: keyBinding ? proofTypes(configuration) : undefined,
+    proof_types_supported: keyBinding ? proofTypes(configuration, issuance) : undefined,
     credential_metadata: ofUsers(config),
     // ETSI TS 119 472-3 section 4.2.5 publishes no name for the member; this one is in use.
     disclosure_policy: embeddedDisclosurePolicy,
@@ -131,9 +133,12 @@ function ofUsers({ display = [], claims = [] }: CredentialConfiguration['config'
   return display.length === 0 && claims.length === 0 ? undefined : { display, claims };
 }
 
-function proofTypes(configuration: CredentialConfiguration): JsonObject {
+function proofTypes(
+  configuration: CredentialConfiguration,
+  issuance: IssuerMetadataParts['issuance'],
+): JsonObject {
   const proof = compact({
-    proof_signing_alg_values_supported: PUBLISHED_ALGORITHMS,
+    proof_signing_alg_values_supported: publishedAlgorithms(issuance),
     // OpenID4VCI 1.0 section 12.2.4: an empty object asks for any attestation
     key_attestations_required: configuration.keyAttestationsRequired,
   });

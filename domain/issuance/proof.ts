@@ -1,8 +1,8 @@
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { Failure } from '../shared/failure.ts';
 import { type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
-import { type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
-import { attestedKey, MAX_ATTESTATION_LENGTH, OpenedKeyAttestations } from './key-attestation.ts';
+import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
+import { attestedKey, firstKey, MAX_ATTESTATION_LENGTH, OpenedKeyAttestations } from './key-attestation.ts';
 
 export type OpenedProof = CompactJws & {
   readonly key: PublicJwk;
@@ -46,7 +46,7 @@ function keyAttestationOf(header: JsonObject): string | undefined {
   throw refused('key_attestation must be a JWT');
 }
 
-/** OpenID4VCI 1.0 appendix F.1: one way to name the key. */
+/** OpenID4VCI 1.0 appendix F.1: one way to name the key, which an attestation makes needless. */
 function keyOf(
   header: JsonObject,
   keyAttestation: string | undefined,
@@ -57,16 +57,23 @@ function keyOf(
       throw refused(`the header ${other} is not supported; put the key into jwk`);
   }
   const { jwk, kid } = header;
-  if (kid === undefined) {
-    const key = readPublicJwk(jwk);
-    if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
-    return key;
+  const attested = keyAttestation === undefined ? undefined : attestations.open(keyAttestation);
+  if (kid !== undefined) {
+    if (jwk !== undefined || typeof kid !== 'string' || attested === undefined) {
+      throw refused('put the key into jwk, or name one of key_attestation by kid');
+    }
+    const named = attestedKey(attested, kid);
+    if (named === undefined) throw refused('kid names no key of key_attestation');
+    return named;
   }
-  if (jwk !== undefined || typeof kid !== 'string' || keyAttestation === undefined) {
-    throw refused('put the key into jwk, or name one of key_attestation by kid');
+  // TS3 1.5 section 2.2.2.2: the key at index 0 signs
+  const first = attested && firstKey(attested);
+  if (first !== undefined && jwk === undefined) return first;
+  const key = readPublicJwk(jwk);
+  if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
+  if (first !== undefined && thumbprint(key) !== thumbprint(first)) {
+    throw refused('jwk is not the first of attested_keys; name another one of them by kid');
   }
-  const key = attestedKey(attestations.open(keyAttestation), kid);
-  if (key === undefined) throw refused('kid names no key of key_attestation');
   return key;
 }
 

@@ -1,5 +1,7 @@
+import { defined } from '../shared/defined.ts';
 import type { PublicId } from '../shared/ids.ts';
-import { isJsonObject, isTexts, type JsonObject } from '../shared/json.ts';
+import { isJsonObject, isTexts, type Json, type JsonObject } from '../shared/json.ts';
+import type { WalletStatus } from '../status-lists/wallet-status.ts';
 import { serverOf } from './servers.ts';
 
 /** Media type of a wallet's access token (RFC 9068 section 2.1). */
@@ -37,6 +39,8 @@ export type WalletTokenClaims = {
   readonly actionsDone?: readonly string[];
   /** RFC 7638 thumbprint of the DPoP key; absent for a bearer token. */
   readonly keyThumbprint?: string;
+  /** Of the attestation with which the wallet got it, where credentials are going to follow them. */
+  readonly walletStatuses?: readonly WalletStatus[];
 };
 
 /** RFC 9068 section 2.2, RFC 9396 section 9.1, RFC 9449 section 6.1. */
@@ -57,7 +61,29 @@ export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
       : { credential_configuration_ids: claims.credentialConfigurationIds }),
     ...(claims.actionsDone === undefined ? {} : { actions_done: claims.actionsDone }),
     ...(claims.keyThumbprint === undefined ? {} : { cnf: { jkt: claims.keyThumbprint } }),
+    // TS3 1.5 section 2.4.3: what the authorization server learned of the wallet reaches the issuer in the token
+    ...(claims.walletStatuses === undefined ? {} : { wallet_statuses: claims.walletStatuses.map(toWire) }),
   };
+}
+
+function toWire({ uri, idx, anchor, provider, keptUntil }: WalletStatus): JsonObject {
+  return { uri, idx, anchor, ...defined({ provider, exp: keptUntil }) };
+}
+
+/** @param value of a token that this service signed. */
+function readStatuses(value: Json | undefined): readonly WalletStatus[] {
+  const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
+  return entries.flatMap(({ uri, idx, anchor, provider, exp }) =>
+    typeof uri === 'string' && typeof idx === 'number' && typeof anchor === 'string'
+      ? [
+          {
+            ...{ uri, idx, anchor },
+            ...(typeof provider === 'string' && { provider }),
+            ...(typeof exp === 'number' && { keptUntil: exp }),
+          },
+        ]
+      : [],
+  );
 }
 
 /** OpenID4VCI 1.0 section 6.2. One dataset per configuration, so the identifier is the configuration's own. */
@@ -93,6 +119,7 @@ export function readAccessTokenPayload(
     authorization_details,
     actions_done,
     cnf,
+    wallet_statuses,
   } = payload;
   if (typeof iss !== 'string' || serverOf(iss, issuer) === undefined || aud !== issuer) return undefined;
   if (typeof issuer_state !== 'string' || typeof grant_id !== 'string') return undefined;
@@ -122,5 +149,6 @@ export function readAccessTokenPayload(
     ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
     ...(isTexts(actions_done) ? { actionsDone: actions_done } : {}),
     ...(typeof jkt === 'string' ? { keyThumbprint: jkt } : {}),
+    ...(wallet_statuses === undefined ? {} : { walletStatuses: readStatuses(wallet_statuses) }),
   };
 }

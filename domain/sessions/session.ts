@@ -147,6 +147,8 @@ export type SessionOutcome = {
   readonly failure?: SessionFailure;
   readonly deliveries?: readonly Delivery[];
   readonly notifications?: readonly JsonObject[];
+  /** Credentials that were revoked since the provider of their wallet revoked it. */
+  readonly revokedWithWallet?: readonly JsonObject[];
   /** Verified credentials: per DCQL id the claims that were asked for. */
   readonly credentials?: readonly JsonObject[];
   /** Ordered checks of each presentation, for the operator. */

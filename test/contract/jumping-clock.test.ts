@@ -17,6 +17,7 @@ import { clockProbe, clockWarning } from '../../bootstrap/clock-check.ts';
 import { startJobs } from '../../bootstrap/jobs.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
+import { nothingFollowed } from '../support/nothing-followed.ts';
 import { addTenant, aUse, openOffer, REDEMPTION } from './store/builders.ts';
 import { stepsOf } from './store/steps.ts';
 
@@ -67,6 +68,7 @@ for (const kind of databases()) {
       container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
       container.bind(TenantConfigurations).toConstantValue({} as unknown as TenantConfigurations);
       container.bind(RenewKeyChains).toConstantValue(nothing as unknown as RenewKeyChains);
+      nothingFollowed(container);
       container.bind(RenewTrustLists).toConstantValue(nothing as unknown as RenewTrustLists);
       container
         .bind(ServiceSettings)

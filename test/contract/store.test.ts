@@ -11,6 +11,7 @@ import { describeAuthorizations } from './store/authorizations.suite.ts';
 import { describeConcurrency } from './store/concurrency.suite.ts';
 import { describeDatabase } from './store/database.suite.ts';
 import { describeDeferred } from './store/deferred.suite.ts';
+import { describeFollowedWallets } from './store/followed-wallets.suite.ts';
 import { describeIsolation } from './store/isolation.suite.ts';
 import { describeMaintenance } from './store/maintenance.suite.ts';
 import { describeOutcomes } from './store/outcomes.suite.ts';
@@ -32,6 +33,7 @@ function describeStore(open: () => Store, macs: Macs): void {
   describeAuthorizations(open);
   describeDeferred(open);
   describeStatusLists(open);
+  describeFollowedWallets(open);
   describeTrustLists(open);
   describeMaintenance(open);
   describeIsolation(open);

@@ -30,7 +30,11 @@ describe('the service itself', () => {
 
   it('is healthy, and says so to everybody', async () => {
     const { status, body } = await service.call('GET', '/health');
-    const up = { database: { status: 'up' }, clock: { status: 'up' } };
+    const up = {
+      database: { status: 'up' },
+      clock: { status: 'up' },
+      'wallet-status-lists': { status: 'up' },
+    };
     expect([status, body]).to.deep.equal([200, { status: 'ok', info: up, error: {}, details: up }]);
   });
 
@@ -48,7 +52,7 @@ describe('the service itself', () => {
       for (let i = 0; i < 2; i++) {
         const { status, body, text, headers } = await other.call('GET', '/health');
         const down = { database: { status: 'down' } };
-        const up = { clock: { status: 'up' } };
+        const up = { clock: { status: 'up' }, 'wallet-status-lists': { status: 'up' } };
         expect([status, body]).to.deep.equal([
           503,
           { status: 'error', info: up, error: down, details: { ...down, ...up } },

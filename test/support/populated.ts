@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
+import type { Session } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { stepsOf } from '../contract/store/steps.ts';
@@ -222,12 +223,16 @@ export async function defer(
       credentials: null,
       batchId: null,
       errorMessage: null,
+      walletStatuses: null,
       createdAt: now,
       updatedAt: now,
       expiresAt: new Date(now.getTime() + 3_600_000),
     },
     1,
   );
+  await service.container
+    .get(Store)
+    .commit(tenantId as TenantId, { holds: held(id), follows: followed(session) }, now);
   return id;
 }
 
@@ -263,3 +268,10 @@ export async function addClient(
 export function lastSegment(address: string | null): string {
   return address?.split('/').at(-1) ?? '';
 }
+
+const PROVIDERS_LIST = { uri: 'https://wallet-provider.example/status/1', anchor: 'anchor', idx: 5 };
+const held = (transactionId: string) => ({ transactionId, statuses: [PROVIDERS_LIST] });
+const followed = ({ id: sessionId }: Pick<Session, 'id'>) => ({
+  ...{ sessionId, batchId: randomUUID(), endsAt: null },
+  statuses: [{ ...PROVIDERS_LIST, listId: 'list' }],
+});

@@ -7,8 +7,6 @@ import { type Bend, type HolderKey, makeJwt, newKey, now } from './raw-wallet.ts
 import { type Certified, certify, pem } from './test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts';
 
-const CAPACITY = 100;
-
 /** Removes members that are bent to undefined. */
 const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
@@ -57,6 +55,8 @@ export class WalletProvider {
   published: string | undefined;
   /** Status values by index of the provider's status list. */
   readonly statuses = new Map<number, number>();
+  /** How many entries the list has; it may grow. */
+  capacity = 100;
   /** Who signs the status list. */
   statusSigner: readonly Certified[];
   /** Paths that were asked for. */
@@ -231,7 +231,7 @@ export class WalletProvider {
         iat: seconds,
         exp: seconds + 3600,
         ttl: 60,
-        status_list: { bits: 2, lst: compressList(packEntries(2, CAPACITY, entries)) },
+        status_list: { bits: 2, lst: compressList(packEntries(2, this.capacity, entries)) },
       },
     );
   }

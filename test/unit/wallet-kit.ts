@@ -15,6 +15,7 @@ import { GetIssuerMetadata } from '../../application/issuance/issuer-metadata.ts
 import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
+import { WalletFollower } from '../../application/issuance/wallet-follower.ts';
 import {
   AcceptInteractionPage,
   AcceptInteractionPresentation,
@@ -119,6 +120,7 @@ export class WalletWorld extends World {
   readonly keyAttestations: KeyAttestations = new KeyAttestations(this);
   readonly holderKeys: HolderKeys = new HolderKeys(this);
   readonly credentialFactory: CredentialFactory = new CredentialFactory(this);
+  readonly walletFollower: WalletFollower = new WalletFollower(this);
   readonly batchMaker: BatchMaker = new BatchMaker(this);
   readonly claimsProvider: ClaimsProvider = new ClaimsProvider(this);
   readonly createNonce: CreateNonce = new CreateNonce(this);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
 import type { CachedLists } from '../../../application/ports/event-bus.ts';
 import type { FetchedListStats } from '../../../application/trust-lists/fetched-lists.ts';
+import type { FollowedList } from '../../../domain/status-lists/wallet-status.ts';
 import { family, reply, route } from '../route.ts';
 
 const common = {
@@ -17,11 +18,29 @@ const ListCacheView = z.object({
   entries: z.array(z.object({ uri: z.string(), fetchedAt: z.iso.datetime(), expiresAt: z.iso.datetime() })),
 });
 
+const FollowedListView = z.object({
+  uri: z.string(),
+  checkedAt: z.iso.datetime().nullable().describe('When credentials were compared with it last'),
+  failure: z
+    .object({
+      since: z.iso.datetime(),
+      count: z.number().int().describe('Attempts since then'),
+      reason: z.string(),
+    })
+    .nullable()
+    .describe('Why it cannot be had at present; nothing is revoked meanwhile'),
+});
+
 const CacheStatsView = z
   .object({
     trustListCache: ListCacheView,
     statusListCache: ListCacheView,
     revocationListCache: ListCacheView.describe('Revocation lists of issuers of certificates'),
+    followedStatusLists: z
+      .array(FollowedListView)
+      .describe(
+        'Status lists of wallet providers that issued credentials follow, of all processes; those that fail first',
+      ),
   })
   .meta({ id: 'CacheStats' });
 
@@ -58,12 +77,14 @@ export const cacheRoutes = family(
       summary: 'See which lists of others are kept',
       description: 'Of the process that answers; each has copies of its own.',
       responses: { 200: CacheStatsView },
-      handle({ caller }) {
-        const { trustLists, statusLists, revocationLists } = getCacheStats.execute(caller);
+      async handle({ caller }) {
+        const stats = await getCacheStats.execute(caller);
+        const { trustLists, statusLists, revocationLists, followedLists } = stats;
         return reply(200, {
           trustListCache: toListCacheView(trustLists),
           statusListCache: toListCacheView(statusLists),
           revocationListCache: toListCacheView(revocationLists),
+          followedStatusLists: followedLists.map(toFollowedListView),
         });
       },
     }),
@@ -94,5 +115,13 @@ function toListCacheView({ entries, ...counts }: FetchedListStats) {
       fetchedAt: fetchedAt.toISOString(),
       expiresAt: expiresAt.toISOString(),
     })),
+  };
+}
+
+function toFollowedListView({ uri, checkedAt, failure }: FollowedList) {
+  return {
+    uri,
+    checkedAt: checkedAt?.toISOString() ?? null,
+    failure: failure && { ...failure, since: failure.since.toISOString() },
   };
 }

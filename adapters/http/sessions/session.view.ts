@@ -77,6 +77,12 @@ export const SessionStatusView = z
   .object({ id: z.string(), status: z.enum(SESSION_STATUSES), updatedAt: z.iso.datetime() })
   .meta({ id: 'SessionStatus', description: 'The data of one event of the stream' });
 
+const FallenView = z.object({
+  id: z.string().describe('The `notification_id` under which they were handed out'),
+  credentialConfigurationId: z.string(),
+  at: z.iso.datetime(),
+});
+
 export const SessionView = z
   .object({
     id: z.string(),
@@ -104,6 +110,12 @@ export const SessionView = z
     credentialPayload: AnyObject.optional().describe('The request that made the session'),
     notifyWebhook: Webhook.optional(),
     notifications: z.array(NotificationView),
+    revokedWithWallet: z
+      .array(FallenView)
+      .optional()
+      .describe(
+        'Credentials that were revoked since the provider of their wallet revoked it or its key store',
+      ),
     requestId: z.string().optional(),
     requestUrl: z.string().optional(),
     requestObject: z.string().optional().describe('Signed request object, compact; absent when unsigned'),
@@ -132,7 +144,7 @@ type Seen = {
 /** What was stored has the form that the domain gave it. */
 type Shown = Pick<
   z.output<typeof SessionView>,
-  'notifications' | 'credentials' | 'report' | 'deliveries' | 'redirectUri'
+  'notifications' | 'revokedWithWallet' | 'credentials' | 'report' | 'deliveries' | 'redirectUri'
 >;
 
 /** @param seen what the list of sessions does not show may be absent. */

@@ -7,6 +7,7 @@ import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
+import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
@@ -61,7 +62,7 @@ const FORGET = Object.entries(FORGOTTEN).map(([table, key]) =>
 const EXPIRE_DEFERRED = named(
   'expire_deferred',
   `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null,
-     holder_keys = '[]', updated_at = $1
+     holder_keys = '[]', wallet_statuses = null, updated_at = $1
    where (tenant_id, id) in (select tenant_id, id from deferred_transactions
      where expires_at <= $1 and status in (${listOf(DEFERRED_MOVES.expire.from)}) limit $2)`,
 );
@@ -109,6 +110,7 @@ const GROWING = [
   'session_events',
   'issued_batches',
   'status_entries',
+  'followed_statuses',
 ];
 
 const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
@@ -184,6 +186,7 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenan
     ...jobs(postgresJobs(sql), cipher, FORGET_PICK_UPS.postgres),
     ...postgresCleaningUp(sql, cipher),
     ...postgresEventLog(sql),
+    ...followedWallets(postgresJobs(sql), cipher, POSTGRES_FOLLOWED),
     async time() {
       const [row] = await sql.query(PRESENT, []);
       return new Date(Number(row?.['now']));
@@ -205,6 +208,7 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher): Maintenance {
     ...jobs(sqliteJobs(sql), cipher, FORGET_PICK_UPS.sqlite),
     ...sqliteCleaningUp(sql, cipher),
     ...sqliteEventLog(sql),
+    ...followedWallets(sqliteJobs(sql), cipher, SQLITE_FOLLOWED),
     isCatchingUp: async () => sql.isCatchingUp(),
     time: () =>
       sql.transaction((run) => {

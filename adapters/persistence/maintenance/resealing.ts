@@ -10,6 +10,7 @@ import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { placeOf, tableOf } from '../rows/document-tables.ts';
 import { GRANTS, KEPT_ANSWERS, SESSIONS, STATUS_LISTS } from '../rows/session-codec.ts';
+import { FOLLOWED_LISTS } from '../rows/wallet-status-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
 
@@ -62,6 +63,8 @@ const SEALED: readonly SealedColumn[] = [
   column(AUTHORIZATIONS.name, 'document'),
   column(DEFERRED.name, 'credentials'),
   column(DEFERRED.name, 'error_message'),
+  column(DEFERRED.name, 'wallet_statuses'),
+  column(FOLLOWED_LISTS.name, 'place'),
   {
     table: 'sealing_keys',
     key: ['id'],

@@ -97,6 +97,14 @@ export const RENEWALS = [
   'create index "kept_answers_by_expiry" on "kept_answers" using brin ("expires_at")',
 ];
 
+export const FOLLOWED_WALLETS = [
+  'create table "followed_lists" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "place" text not null, "next_check_at" bigint not null, "checked_at" bigint null, "failing_since" bigint null, "failures" int not null, "failure" text null, "idle_since" bigint null, primary key ("tenant_id", "id"))',
+  'create index "followed_lists_due" on "followed_lists" ("next_check_at")',
+  'create table "followed_statuses" ("tenant_id" varchar(255) not null, "list_id" varchar(255) not null, "idx" int not null, "batch_id" varchar(255) not null, "session_id" varchar(255) not null, "ends_at" bigint null, primary key ("tenant_id", "list_id", "idx", "batch_id"))',
+  'create table "fallen_batches" ("tenant_id" varchar(255) not null, "batch_id" varchar(255) not null, "session_id" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "fell_at" bigint not null, primary key ("tenant_id", "batch_id"))',
+  'alter table "deferred_transactions" add "wallet_statuses" text null',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

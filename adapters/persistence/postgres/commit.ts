@@ -8,6 +8,7 @@ import { isUnexpected } from '../database-faults.ts';
 import { type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
+import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import type { AuditAddition, PostgresChains } from './audit-chain.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
@@ -34,6 +35,12 @@ const COMMIT_AND_END: Statement = {
   text: `${COMMIT.text}, session_ends_1($1, $21, $22)`,
 };
 
+/** For credentials that follow the status of their wallet, now or once they are made. */
+const COMMIT_AND_FOLLOW: Statement = {
+  name: 'commit_change_1_and_follow',
+  text: `${COMMIT.text}, follow_wallets_1($1, $3, $21, $22, $23, $24, $25, $26, $27, $28, $29)`,
+};
+
 /** Applies changes, each by one call of one function of the database. */
 export class PostgresCommit {
   readonly #sql: PostgresSql;
@@ -46,7 +53,11 @@ export class PostgresCommit {
     this.#chains = chains;
   }
 
-  #callOf(tenantId: TenantId, { keeps, session }: Change, parameters: readonly Parameter[]): Call {
+  #callOf(tenantId: TenantId, change: Change, parameters: readonly Parameter[]): Call {
+    const { keeps, session } = change;
+    const following = followingOf(this.#cipher, tenantId, change);
+    if (following !== undefined)
+      return { statement: COMMIT_AND_FOLLOW, values: [...parameters, ...followedBy(following)] };
     if (keeps !== undefined) {
       const kept = KEPT_ANSWERS.write(this.#cipher, tenantId, keeps);
       return { statement: COMMIT_AND_KEEP, values: [...parameters, ...kept] };
@@ -65,7 +76,7 @@ export class PostgresCommit {
         const { statement, values } = callWith(undefined);
         // Others wait for the row of an answer that is kept: their neighbours would wait with them.
         const [row] =
-          statement === COMMIT
+          statement === COMMIT || statement === COMMIT_AND_FOLLOW
             ? await this.#sql.queryTogether(tenantId, statement, values)
             : await this.#sql.query(statement, values);
         return readCommitted(row, change);
@@ -82,6 +93,17 @@ export class PostgresCommit {
 const row = (fields: Fields | undefined) => (fields === undefined ? null : rowLiteral(fields));
 const rows = (all: readonly Fields[] | undefined) =>
   all === undefined ? null : arrayLiteral(all.map(rowLiteral));
+
+function followedBy({ transaction, batch, lists, statuses }: Following): readonly Parameter[] {
+  return [
+    ...transaction,
+    ...batch,
+    lists.map(([id]) => id),
+    lists.map(([, place]) => String(place)),
+    statuses.map(([listId]) => listId),
+    statuses.map(([, idx]) => idx),
+  ];
+}
 
 /** In the order of the function. */
 function parametersOf(

@@ -12,6 +12,7 @@ import {
 } from './session.row.ts';
 import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
 import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
+import { FallenBatchRow, FollowedListRow, FollowedStatusRow } from './wallet-status.row.ts';
 
 /** Every table of the service. */
 export const allRows = [
@@ -30,6 +31,9 @@ export const allRows = [
   IssuedBatchRow,
   StatusListRow,
   StatusEntryRow,
+  FollowedListRow,
+  FollowedStatusRow,
+  FallenBatchRow,
   LeaseRow,
   SealingKeyRow,
   TrustListRow,

@@ -26,7 +26,7 @@ export function readAuthorization(cipher: Cipher, row: Row): Authorization {
 
 export const DEFERRED = table<
   DeferredTransaction,
-  Exclude<keyof DeferredTransaction, 'credentials' | 'batchId' | 'errorMessage'>
+  Exclude<keyof DeferredTransaction, 'credentials' | 'batchId' | 'errorMessage' | 'walletStatuses'>
 >(
   'deferred_transactions',
   {
@@ -47,5 +47,6 @@ export const DEFERRED = table<
     batchId: optional(text()),
     // Backends write into it whom they did not find.
     errorMessage: optional(sealed(text())),
+    walletStatuses: optional(sealed(json())),
   },
 );

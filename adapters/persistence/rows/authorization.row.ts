@@ -37,6 +37,8 @@ export const DeferredRow = defineEntity({
     batchId: p.string().nullable(),
     /** Sealed: what a backend says of the person it was asked about. */
     errorMessage: p.text().nullable(),
+    /** JSON array, sealed: entries of wallet providers' lists that the credentials are going to follow. */
+    walletStatuses: p.text().nullable(),
     createdAt: time(),
     updatedAt: time(),
     expiresAt: time(),

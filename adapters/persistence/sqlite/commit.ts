@@ -16,8 +16,10 @@ import {
   readRevisions,
   SESSIONS,
 } from '../rows/session-codec.ts';
+import { followingOf } from '../rows/wallet-status-codec.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
+import { follow } from './following.ts';
 import { insert, isAmong, type SqliteRun, type SqliteSql } from './sql.ts';
 
 // `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
@@ -167,6 +169,7 @@ export class SqliteCommit {
     write(NEW_AUTHORIZATION, parts.newAuthorization);
     write(NEW_DEFERRED, parts.newDeferred);
     write(ISSUED, parts.issued);
+    follow(run, tenantId, followingOf(this.#cipher, tenantId, change), now);
     write(SUBJECT, parts.subject);
     setStatuses(run, tenantId, parts);
     if (change.audit !== undefined) this.#chainOf(tenantId).record(run, change.audit.by, change.audit.change);

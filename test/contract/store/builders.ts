@@ -281,6 +281,7 @@ export function aDeferred(session: Session, changes: Partial<DeferredTransaction
     credentials: null,
     batchId: null,
     errorMessage: null,
+    walletStatuses: null,
     createdAt: NOW,
     updatedAt: NOW,
     expiresAt: seconds(86_400),

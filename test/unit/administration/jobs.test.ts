@@ -14,6 +14,7 @@ import { startJobs } from '../../../bootstrap/jobs.ts';
 import { aClient, addTenant, aUse, openOffer } from '../../contract/store/builders.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import { nothingFollowed } from '../../support/nothing-followed.ts';
 
 const START = new Date('2031-01-01T00:00:00Z');
 
@@ -36,6 +37,7 @@ describe('jobs', () => {
     container
       .bind(EndOverdueAnswers)
       .toConstantValue({ execute: async () => 0 } as unknown as EndOverdueAnswers);
+    nothingFollowed(container);
     container.bind(RenewTrustLists).toConstantValue(renewal as unknown as RenewTrustLists);
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     const settings = { sessionTtlSeconds: 60 } as ServiceSettings;

@@ -26,15 +26,16 @@ describe('Copies of the lists of others', () => {
     await release(7);
   });
 
-  it('are counted by kind', () => {
+  it('are counted by kind', async () => {
     const ports = {
       ...world,
       trustLists: new TrustLists(world),
       remoteStatusLists: new RemoteStatusLists(world),
       revocationLists: new RevocationLists({ ...world, authorityPublisher: new AuthorityPublisher(world) }),
     };
-    const stats = new GetCacheStats(ports).execute(caller());
-    expect(stats).to.have.all.keys('trustLists', 'statusLists', 'revocationLists');
+    const stats = await new GetCacheStats(ports).execute(caller());
+    expect(stats).to.have.all.keys('trustLists', 'statusLists', 'revocationLists', 'followedLists');
+    expect(stats.followedLists).to.deep.equal([]);
     expect(stats.trustLists).to.deep.equal(ports.trustLists.stats(ACME));
     expect(stats.statusLists).to.deep.equal(ports.remoteStatusLists.stats(ACME));
     expect(stats.revocationLists).to.deep.equal(ports.revocationLists.stats(ACME));

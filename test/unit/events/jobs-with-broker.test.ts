@@ -16,6 +16,7 @@ import { startJobs } from '../../../bootstrap/jobs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { addTenant, openOffer } from '../../contract/store/builders.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import { nothingFollowed } from '../../support/nothing-followed.ts';
 
 const START = new Date('2031-01-01T00:00:00Z');
 const tenantId = 'acme' as TenantId;
@@ -75,6 +76,7 @@ describe('jobs of a process with a broker', () => {
     container
       .bind(EndOverdueAnswers)
       .toConstantValue({ execute: async () => 0 } as unknown as EndOverdueAnswers);
+    nothingFollowed(container);
     container.bind(RenewTrustLists).toConstantValue(lists as unknown as RenewTrustLists);
     container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 60 } as ServiceSettings);
     container.bind(WorkQueue).toConstantValue(queue);

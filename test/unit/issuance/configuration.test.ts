@@ -154,6 +154,11 @@ describe('A credential configuration', () => {
     ],
     ['a type of proof twice', { ...SD_JWT, proofTypes: ['jwt', 'jwt'] }, 'proofTypes'],
     ['one active set of what nobody can revoke', { ...SD_JWT, oneActiveSet: true }, 'oneActiveSet'],
+    [
+      'what follows a wallet and nobody can revoke',
+      { ...SD_JWT, followWalletStatus: true },
+      'followWalletStatus',
+    ],
     ['an SD-JWT claim at a position', paths(SD_JWT.config, [0]), 'config.claims.0.path'],
     ['an SD-JWT VC with a document type', { config: { ...SD_JWT.config, docType: MDL } }, 'config.docType'],
     [

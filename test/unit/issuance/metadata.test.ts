@@ -6,6 +6,7 @@ import {
 import { type IssuerMetadataParts, issuerMetadata, typeOf } from '../../../domain/issuance/metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { newKey } from '../../support/raw-wallet.ts';
 import { aConfiguration, anIssuance, anMdoc, DISPLAY, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
@@ -170,6 +171,35 @@ describe('Credential issuer metadata', () => {
       'jwt',
       'attestation',
     ]);
+  });
+
+  it('name the algorithms that the tenant agreed to', () => {
+    const algorithms = ['ES256', 'EdDSA'];
+    const { credential_configurations_supported: all } = metadataOf({ algorithms });
+    expect(all.card.proof_types_supported.jwt.proof_signing_alg_values_supported).to.deep.equal([
+      ...algorithms,
+      'Ed25519',
+    ]);
+    const parts = { issuer: ISSUER, configurations: [], aggregation: true };
+    const client = { client_id: 'wallet', jwks: { keys: [newKey().jwk] } };
+    const issuance = anIssuance({
+      algorithms: ['ES384'],
+      walletAttestationRequired: true,
+      walletClients: [client],
+    } as never);
+    const server = authorizationServerMetadata({ ...parts, issuance });
+    for (const name of ['token_endpoint_auth', 'client_attestation', 'client_attestation_pop', 'dpop'])
+      expect(server[`${name}_signing_alg_values_supported`], name).to.deep.equal(['ES384']);
+  });
+
+  it('say for how long the status of attestations shall be kept (TS3 section 2.4)', () => {
+    const required = { preferred_key_storage_status_period: 2_678_400 };
+    const { jwt, attestation } = only({ keyAttestationsRequired: required }).proof_types_supported;
+    expect(jwt.key_attestations_required).to.deep.equal(required);
+    expect(attestation.key_attestations_required).to.deep.equal(required);
+    const metadata = metadataOf({ preferredClientStatusPeriod: 86_400 });
+    expect(metadata['preferred_client_status_period']).to.equal(86_400);
+    expect(metadataWith()).to.not.have.property('preferred_client_status_period');
   });
 
   it('carry the disclosure policy where there is one', () => {

@@ -69,9 +69,8 @@ describe('Key attestations', () => {
 
   it('yield a key for each credential, the proven ones first', async () => {
     expect(await proven({ attestation: [attest()] })).to.deep.equal(jwks(...keys));
-    expect(await proven({ jwt: [proof({ key_attestation: attest() }, {}, third)] })).to.deep.equal(
-      jwks(third, first, second),
-    );
+    const unnamed = proof({ jwk: undefined, key_attestation: attest() });
+    expect(await proven({ jwt: [unnamed] })).to.deep.equal(jwks(...keys));
     const byName = proof({ jwk: undefined, kid: '1', key_attestation: attest() }, {}, second);
     expect(await proven({ jwt: [byName] })).to.deep.equal(jwks(second, first, third));
   });
@@ -79,7 +78,7 @@ describe('Key attestations', () => {
   it('yield no more keys than a batch', async () => {
     client.configure({ batchSize: 2 });
     expect(await proven({ attestation: [attest()] })).to.deep.equal(jwks(first, second));
-    const third_ = proof({ key_attestation: attest() }, {}, third);
+    const third_ = proof({ jwk: undefined, kid: '2', key_attestation: attest() }, {}, third);
     expect(await proven({ jwt: [third_] })).to.deep.equal(jwks(third, first));
     for (const batchSize of [0, 1]) {
       client.configure({ batchSize });
@@ -90,7 +89,9 @@ describe('Key attestations', () => {
 
   it('may be one for several proofs, or one for each', async () => {
     const text = attest();
-    const proofs = [first, second].map((key) => proof({ jwk: key.jwk, key_attestation: text }, {}, key));
+    const proofs = [first, second].map((key, place) =>
+      proof({ jwk: undefined, kid: String(place), key_attestation: text }, {}, key),
+    );
     expect(await proven({ jwt: proofs })).to.deep.equal(jwks(first, second, third));
     const own = [first, second].map((key) =>
       proof({ jwk: key.jwk, key_attestation: attest({}, [key]) }, {}, key),
@@ -191,8 +192,26 @@ describe('Key attestations', () => {
     for (const proofs of inBothTypes(attest({ payload }))) expect(await proven(proofs)).to.have.length(3);
   });
 
+  it('and proofs, and the keys that are attested, are of algorithms that the tenant agreed to', async () => {
+    client.configure({ batchSize: 5, algorithms: ['ES256', 'ES384'] });
+    for (const proofs of inBothTypes(attest())) expect(await proven(proofs)).to.have.length(3);
+    const other = newKey('P-384');
+    for (const proofs of inBothTypes(attest({}, [first, other])))
+      expect(await proven(proofs)).to.have.length(2);
+    client.configure({ batchSize: 5, algorithms: ['ES256'] });
+    for (const proofs of inBothTypes(attest())) expect(await proven(proofs)).to.have.length(3);
+    for (const proofs of inBothTypes(attest({}, [first, other]))) await expectRefusal(proofs);
+    client.configure({ batchSize: 5, algorithms: ['ES384'] });
+    for (const proofs of inBothTypes(attest())) await expectRefusal(proofs);
+    await expectRefusal({ jwt: [proof({})] }, 'invalid_proof', {});
+    await expectRefusal({ attestation: [attest({}, [other])] });
+  });
+
   it('cover the key of the proof', async () => {
     await expectRefusal({ jwt: [proof({ key_attestation: attest({}, [second, third]) })] });
+    // Also where it is attested, but neither the first nor named
+    await expectRefusal({ jwt: [proof({ key_attestation: attest() }, {}, third)] });
+    await expectRefusal({ jwt: [proof({ jwk: undefined, key_attestation: attest() }, {}, second)] });
     const wrong = proof({ jwk: undefined, kid: '1', key_attestation: attest() });
     await expectRefusal({ jwt: [wrong] });
   });

@@ -136,7 +136,16 @@ describe('The key of a jwt proof', () => {
 
   it('stands in jwk', () => {
     expect(opened({})).to.deep.equal(key.jwk);
-    expect(opened({ key_attestation: 'unread' })).to.deep.equal(key.jwk);
+    expect(opened({ key_attestation: provider.keyAttestation(keys) })).to.deep.equal(key.jwk);
+  });
+
+  it('is the first of key_attestation where nothing names it, and no other stands in jwk (TS3 section 2.2.2.2)', () => {
+    const attestation = provider.keyAttestation(keys);
+    expect(opened({ jwk: undefined, key_attestation: attestation })).to.deep.equal(key.jwk);
+    const turned = provider.keyAttestation([keys[1], key]);
+    expect(opened({ jwk: undefined, key_attestation: turned })).to.deep.equal(keys[1].jwk);
+    expect(outcome(() => opened({ key_attestation: turned }))).to.equal('invalid_proof');
+    expect(outcome(() => opened({ key_attestation: 'a.b.c' }))).to.equal('invalid_proof');
   });
 
   it('is one of key_attestation by place, thumbprint or its own kid', () => {

@@ -53,6 +53,14 @@ describe('A wallet that is registered with a key', () => {
     expect(known.used[0]?.expiresAt.getTime()).to.be.at.least((seconds() + 300) * 1000);
   });
 
+  it('signs by an algorithm that the tenant agreed to', async () => {
+    const walletClients = [{ client_id: CLIENT, jwks: { keys: [key.jwk] } }];
+    client.configure({ walletClients, algorithms: ['ES256'] });
+    expect(await outcome()).to.equal('registered');
+    client.configure({ walletClients, algorithms: ['ES384', 'EdDSA'] });
+    expect(await outcome()).to.equal('invalid_client');
+  });
+
   it('leaves a mark that neither another identifier nor another client leaves', async () => {
     const both = ['one two', 'one'].map((id) => ({ client_id: id, jwks: { keys: [key.jwk] } }));
     client.configure({ walletClients: both });

@@ -196,6 +196,13 @@ describe('A wallet that is attested', () => {
     expect(await client.outcome({ fields: { attestation: [forged] } })).to.equal(BROKEN);
   });
 
+  it('is refused by an algorithm that the tenant did not agree to', async () => {
+    client.configure({ algorithms: ['ES256'] });
+    expect(await client.outcome()).to.equal('attested');
+    client.configure({ algorithms: ['ES384'] });
+    expect(await client.outcome()).to.equal(BROKEN);
+  });
+
   it('is refused when it sends an assertion too', async () => {
     expect(await client.outcome({ form: { client_assertion: 'a.b.c' } })).to.equal('invalid_client');
   });

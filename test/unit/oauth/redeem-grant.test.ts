@@ -77,6 +77,15 @@ describe('RedeemGrant', () => {
     await world.issues();
   });
 
+  it('takes proofs of algorithms that the tenant agreed to', async () => {
+    await world.issues({ algorithms: ['ES384'] });
+    const { code } = await anOffer(world);
+    expect(await endOf(wallet.redeem(code))).to.equal('invalid_dpop_proof');
+    await world.issues({ algorithms: ['ES256'] });
+    expect(await endOf(wallet.redeem(code)), 'nothing was spent').to.equal('done');
+    await world.issues();
+  });
+
   type Refused = readonly [
     what: string,
     code: FailureCode,

@@ -140,6 +140,7 @@ describe('What somebody refuses of a configuration', () => {
     ['without a name', { config: { format: 'dc+sd-jwt' } }, 'config.display'],
     ['without an end', { lifeTime: undefined }, 'statusManagement'],
     ['that another wallet takes away', { oneActiveSet: true, statusManagement: true }, 'oneActiveSet'],
+    ['that outlives its wallet', { lifeTime: 86_400 }, 'statusManagement'],
     ['without a frame', { disclosureFrame: undefined }, 'disclosureFrame'],
     [
       'a display in no language, of a type that the service hosts',

@@ -135,6 +135,9 @@ export class FakeOwnLists {
   async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
     return this.signers.get(`${tenantId}/${listId}`);
   }
+  async entriesOf(): Promise<undefined> {
+    return undefined;
+  }
 }
 
 export type Holder = { readonly jwk: PublicJwk; readonly privateKey: KeyObject };

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { algorithmOf, PUBLISHED_ALGORITHMS, type PublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+
+/** What an issuer takes signatures by; null for all that the service knows. */
+export const WalletAlgorithms = z
+  .array(z.enum(SIGNING_ALGORITHMS))
+  .min(1, 'name one at least')
+  .refine((names) => new Set(names).size === names.length, 'each once')
+  .meta({ uniqueItems: true })
+  .nullish()
+  .describe(
+    'Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are ' +
+      'bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated; a list of ' +
+      'agreed mechanisms such as that of the ECCG leaves `EdDSA` out. The keys of the tenant itself are not concerned',
+  );
+export type WalletAlgorithms = z.infer<typeof WalletAlgorithms>;
+
+type Chosen = { readonly algorithms?: WalletAlgorithms | undefined };
+
+/** Whether signatures by a key count, and credentials may be bound to it. */
+export function isAllowed(key: PublicJwk, { algorithms }: Chosen): boolean {
+  const algorithm = algorithmOf(key);
+  return algorithm !== undefined && (algorithms?.includes(algorithm) ?? true);
+}
+
+/** As metadata name them: Ed25519 has two names. */
+export function publishedAlgorithms({ algorithms }: Chosen): readonly string[] {
+  if (algorithms === null || algorithms === undefined) return PUBLISHED_ALGORITHMS;
+  return PUBLISHED_ALGORITHMS.filter((name) => algorithms.includes(name === 'Ed25519' ? 'EdDSA' : name));
+}

@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { FollowedPlace } from '../../../application/ports/followed-wallets.ts';
+import type { Store } from '../../../application/ports/store.ts';
+import type { Change } from '../../../domain/changes/change.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { FollowingBatch } from '../../../domain/status-lists/wallet-status.ts';
+import { aBatch, aDeferred, addTenant, NOW, openOffer, seconds } from './builders.ts';
+import { stepsOf } from './steps.ts';
+
+const URI = 'https://provider.example/status/1';
+const FOREVER = 100_000;
+
+export function describeFollowedWallets(open: () => Store): void {
+  describe('credentials that follow their wallet', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    let session: Session;
+    let listId: string;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+      ({ session } = await openOffer(store, tenantId));
+      listId = randomUUID();
+    });
+    const following = (batchId: string, indices: number[], changes: Partial<FollowingBatch> = {}) => ({
+      ...{ batchId, sessionId: session.id, endsAt: seconds(FOREVER) },
+      statuses: indices.map((idx) => ({ uri: URI, anchor: 'anchor', idx, listId })),
+      ...changes,
+    });
+    const commit = (change: Change) => store.commit(tenantId, change, NOW);
+    const issue = async (id: string, indices: number[], changes: Partial<FollowingBatch> = {}) => {
+      const issued = aBatch(session, { id });
+      return commit({ issued, follows: following(id, indices, changes) });
+    };
+    const list = () => ({ tenantId, id: listId });
+    const due = async (now = NOW) =>
+      (await store.maintenance.dueFollowedLists(now, 1_000)).find(({ id }) => id === listId);
+    const followers = async (indices: number[], limit = 10) =>
+      (await store.maintenance.followers(list(), indices, limit)).map(({ batchId }) => batchId).sort();
+
+    it('are found by the entry, and by no other', async () => {
+      expect((await issue('one', [3, 9])).done).to.equal(true);
+      await issue('two', [9]);
+      await issue('three', [100_000_000]);
+      expect(await followers([9])).to.deep.equal(['one', 'two']);
+      expect(await followers([3])).to.deep.equal(['one']);
+      expect(await followers([4, 5])).to.deep.equal([]);
+      expect(await followers([3, 9, 100_000_000], 2)).to.have.length(2);
+      const [{ batch, idx, sessionId } = {}] = await store.maintenance.followers(list(), [3], 10);
+      expect(batch).to.deep.equal(aBatch(session, { id: 'one' }));
+      expect([idx, sessionId]).to.deep.equal([3, session.id]);
+      const other = { tenantId: await addTenant(store), id: listId };
+      expect(await store.maintenance.followers(other, [3, 9], 10)).to.deep.equal([]);
+    });
+
+    it('make their list due, once for all of them', async () => {
+      await issue('one', [3]);
+      await issue('two', [4]);
+      expect(await due()).to.deep.equal({
+        ...{ tenantId, id: listId, uri: URI, anchor: 'anchor' },
+        ...{ checkedAt: null, failure: null },
+      });
+      await store.maintenance.noteFollowedList(list(), NOW, seconds(60));
+      expect(await due(seconds(59))).to.equal(undefined);
+      await issue('three', [5]);
+      expect(await due(seconds(59)), 'another one does not make it due').to.equal(undefined);
+      expect((await due(seconds(60)))?.checkedAt).to.deep.equal(NOW);
+    });
+
+    it('say since when their list cannot be had, until it can', async () => {
+      await issue('one', [3]);
+      const { maintenance } = store;
+      const before = await maintenance.failingLists(seconds(5));
+      await maintenance.noteFollowedList(list(), seconds(1), seconds(1), 'status_unavailable: timeout');
+      await maintenance.noteFollowedList(list(), seconds(2), seconds(2), 'status_invalid: signer');
+      const failure = { since: seconds(1), count: 2, reason: 'status_invalid: signer' };
+      expect((await due(seconds(2)))?.failure).to.deep.equal(failure);
+      expect((await maintenance.followedLists(tenantId, 10)).map((each) => each.failure)).to.deep.equal([
+        failure,
+      ]);
+      expect(await maintenance.failingLists(seconds(5))).to.equal(before + 1);
+      expect(await maintenance.failingLists(seconds(0))).to.equal(before);
+      await maintenance.noteFollowedList(list(), seconds(3), seconds(3));
+      expect((await due(seconds(3)))?.failure).to.equal(null);
+      expect(await maintenance.failingLists(seconds(5))).to.equal(before);
+    });
+
+    it('are on record with their issuance, or not at all', async () => {
+      const follows = following('gone', [3]);
+      const change = { issued: aBatch(session, { id: 'gone' }), follows, unrevoked: 'grant' };
+      const never = { id: session.id, running: ['failed'], issuedBelow: 1 } as const;
+      expect((await commit({ ...change, session: never })).done).to.equal(false);
+      expect([await followers([3]), await due()]).to.deep.equal([[], undefined]);
+    });
+
+    it('do not tell the database whose list it is', async () => {
+      await issue('one', [3]);
+      const [row] = await store.maintenance.dueFollowedLists(NOW, 1_000);
+      expect(row?.uri).to.equal(URI);
+      expect(listId).to.not.include('provider');
+    });
+
+    it('fall, follow nothing more and wait for their backend to be told', async () => {
+      await issue('one', [3]);
+      await issue('two', [3]);
+      const found = await store.maintenance.followers(list(), [3], 10);
+      await store.maintenance.fall(list(), found, seconds(7));
+      // As a process that died before it let them go would repeat it
+      await store.maintenance.fall(list(), found, seconds(8));
+      expect(await followers([3])).to.deep.equal([]);
+      const waiting = async () =>
+        (await store.maintenance.fallenBatches(1_000)).filter((batch) => batch.tenantId === tenantId);
+      expect((await waiting()).map(({ batchId }) => batchId).sort()).to.deep.equal(['one', 'two']);
+      const [first] = await waiting();
+      expect(first).to.deep.include({
+        ...{ tenantId, sessionId: session.id, fellAt: seconds(7) },
+        credentialConfigurationId: aBatch(session).credentialConfigurationId,
+      });
+      await store.maintenance.forgetFallen({ tenantId, batchId: 'one' });
+      expect((await waiting()).map(({ batchId }) => batchId)).to.deep.equal(['two']);
+      await store.maintenance.forgetFallen({ tenantId, batchId: 'two' });
+    });
+
+    it('fall once, whoever works through them at the same time and in whichever order', async () => {
+      for (let count = 0; count < 300; count++)
+        await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
+      const found = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
+      expect(found).to.have.length(300);
+      const known = found.map((follower) => ({
+        ...follower,
+        batch: aBatch(session, { id: follower.batchId }),
+      }));
+      const orders = [known, [...known].reverse(), known.slice(100), known.slice(0, 200).reverse()];
+      await Promise.all(orders.map((order) => store.maintenance.fall(list(), order, NOW)));
+      expect(await followers([0, 1, 2, 3, 4, 5, 6], 1_000)).to.deep.equal([]);
+      const waiting = (await store.maintenance.fallenBatches(1_000)).filter(
+        (each) => each.tenantId === tenantId,
+      );
+      expect(waiting).to.have.length(300);
+      await Promise.all(waiting.map((each) => store.maintenance.forgetFallen(each)));
+    });
+
+    it('let go when they have ended, a few at a time', async () => {
+      for (const [id, end] of [
+        ['a', 10],
+        ['b', 20],
+        ['c', 30],
+      ] as const) {
+        await issue(id, [1, 2], { endsAt: seconds(end) });
+      }
+      await issue('endless', [1], { endsAt: null });
+      const walk = async (now: Date) => {
+        let place: FollowedPlace | undefined;
+        do {
+          ({ place } = await store.maintenance.forgetEnded(now, 3, place));
+        } while (place !== undefined);
+      };
+      await walk(seconds(9));
+      expect(await followers([1, 2], 100)).to.have.length(7);
+      await walk(seconds(20));
+      expect(await followers([1, 2], 100)).to.deep.equal(['c', 'c', 'endless']);
+      await walk(seconds(30));
+      expect(await followers([1, 2], 100)).to.deep.equal(['endless']);
+    });
+
+    it('leave a list that goes a day after the last of them, unless another one comes', async () => {
+      await issue('one', [3], { endsAt: seconds(1) });
+      const forget = (now: Date) => store.maintenance.forgetIdleLists(now, 1_000);
+      const lists = async () => (await store.maintenance.followedLists(tenantId, 10)).length;
+      await forget(seconds(0));
+      const found = await store.maintenance.followers(list(), [3], 10);
+      await store.maintenance.fall(list(), found, NOW);
+      await forget(seconds(10));
+      await forget(seconds(10 + 86_399));
+      expect(await lists()).to.equal(1);
+      await issue('two', [4]);
+      await forget(seconds(10 + 86_401));
+      expect(await lists(), 'followed again').to.equal(1);
+      await store.maintenance.fall(list(), await store.maintenance.followers(list(), [4], 10), NOW);
+      await forget(seconds(200_000));
+      await forget(seconds(200_000 + 86_400));
+      expect(await lists()).to.equal(0);
+    });
+
+    it('wait with a deferred transaction, sealed, until they are made', async () => {
+      const steps = stepsOf(store, tenantId);
+      const transaction = aDeferred(session);
+      await steps.openDeferred(transaction, 1);
+      const statuses = [{ uri: URI, anchor: 'anchor', idx: 3, keptUntil: 1_900_000_000 }];
+      await commit({ holds: { transactionId: transaction.id, statuses } });
+      expect((await steps.deferred(transaction.id))?.walletStatuses).to.deep.equal(statuses);
+      await commit({
+        holds: { transactionId: transaction.id, statuses: [] },
+        follows: following('late', [3]),
+      });
+      expect((await steps.deferred(transaction.id))?.walletStatuses).to.equal(null);
+      expect(await followers([3])).to.deep.equal(['late']);
+    });
+  });
+}

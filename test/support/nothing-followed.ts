@@ -1,0 +1,10 @@
+import type { Container } from 'inversify';
+import { TellFallen } from '../../application/issuance/tell-fallen.ts';
+import { FollowWallets } from '../../application/status-lists/follow-wallets.ts';
+
+/** For jobs that are wired by hand: no credential follows its wallet. */
+export function nothingFollowed(container: Container): void {
+  const follow = { execute: async () => ({ fallen: 0, mayBeMore: false }) };
+  container.bind(FollowWallets).toConstantValue(follow as unknown as FollowWallets);
+  container.bind(TellFallen).toConstantValue({ execute: async () => 0 } as unknown as TellFallen);
+}

@@ -1,0 +1,352 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { TellFallen } from '../../../application/issuance/tell-fallen.ts';
+import { FollowWallets } from '../../../application/status-lists/follow-wallets.ts';
+import type { SessionId } from '../../../domain/shared/ids.ts';
+import { decode } from '../../support/present.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { certify } from '../../support/test-certificates.ts';
+import { AttestedWallet } from '../attested-wallet.ts';
+import { ACME } from '../verification-flow/kit.ts';
+import { anOffer } from '../wallet.ts';
+import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+
+const DAY = 86_400;
+
+describe('Credentials that follow their wallet', () => {
+  let world: WalletWorld;
+  let wallet: AttestedWallet;
+  let follow: FollowWallets;
+  let tell: TellFallen;
+
+  beforeEach(async () => {
+    world = await WalletWorld.open();
+    wallet = await AttestedWallet.make(world);
+    await world.issues({ ...wallet.provider.configuration(), batchSize: 5 });
+    await world.offers({ id: 'card', statusManagement: true, lifeTime: 30 * DAY });
+    follow = new FollowWallets(world);
+    tell = new TellFallen(world);
+    wallet.says = { client_status: { status: wallet.provider.status(3), exp: world.seconds + 10 * DAY } };
+  });
+  afterEach(() => sinon.restore());
+
+  /** Runs the job until nothing is due. @returns how many batches fell. */
+  const run = async (after = 0): Promise<number> => {
+    let fallen = 0;
+    for (;;) {
+      const step = await world.later(after, () => follow.execute(world.clock.now()));
+      fallen += step.fallen;
+      if (!step.mayBeMore) return fallen;
+    }
+  };
+  const attested = async (says: object, keys = [newKey()]) => {
+    const nonce = await wallet.nonce();
+    const text = wallet.provider.keyAttestation(keys, { nonce, payload: { ...says } });
+    return { proofs: { attestation: [text] } };
+  };
+  const issue = async (changes: object = {}) => {
+    const offered = await anOffer(world);
+    const issued = await wallet.issue(await wallet.token(offered), changes);
+    return { issued, session: offered.session.id };
+  };
+  const statusOf = async ({ issued }: Awaited<ReturnType<typeof issue>>) => {
+    const all = issued.credentials.map(({ credential }) => {
+      const { status } = decode(credential.split('~')[0] ?? '').payload as {
+        status: { status_list: { idx: number; uri: string } };
+      };
+      return status.status_list;
+    });
+    const listId = all[0]?.uri.split('/').at(-1) ?? '';
+    const entries = await world.store.read(ACME).statusEntries(listId, 0);
+    return all.map(({ idx }) => entries.find(({ index }) => index === idx)?.status ?? 0);
+  };
+  const revoke = (index: number, status = 1) => {
+    wallet.provider.statuses.set(index, status);
+  };
+  /** The list says that a copy is good for a minute. */
+  const LATER = 90;
+
+  it('are revoked when it is, once the list is looked at again', async () => {
+    const [one, other] = [await issue(), await issue()];
+    wallet.says = { client_status: { status: wallet.provider.status(4) } };
+    const lasting = await issue();
+    expect(await run()).to.equal(0);
+    revoke(3);
+    expect(await run(), 'the copy is fresh').to.equal(0);
+    expect(await run(LATER)).to.equal(2);
+    expect([await statusOf(one), await statusOf(other), await statusOf(lasting)]).to.deep.equal([
+      [1],
+      [1],
+      [0],
+    ]);
+    expect(await run(2 * LATER), 'they follow nothing more').to.equal(0);
+  });
+
+  it('are all copies of a batch, and fall with the store of their keys', async () => {
+    await world.offers({ id: 'card', statusManagement: true, keyAttestationsRequired: {} });
+    const keys = [newKey(), newKey(), newKey()];
+    const status = { key_storage_status: { status: wallet.provider.status(8) } };
+    const batch = await issue(await attested(status, keys));
+    const untouched = await issue(
+      await attested({ key_storage_status: { status: wallet.provider.status(9) } }),
+    );
+    revoke(8);
+    expect(await run(LATER)).to.equal(1);
+    expect([await statusOf(batch), await statusOf(untouched)]).to.deep.equal([[1, 1, 1], [0]]);
+  });
+
+  it('stay while it is suspended, since what is revoked stays so', async () => {
+    const one = await issue();
+    revoke(3, 2);
+    expect(await run(LATER)).to.equal(0);
+    expect(await statusOf(one)).to.deep.equal([0]);
+  });
+
+  it('are revoked by nobody while the list cannot be had, or is signed by somebody else', async () => {
+    const one = await issue();
+    await run();
+    revoke(3);
+    const { answer } = world.remote;
+    const other = await certify({ name: 'Other', by: wallet.provider.root });
+    const faults: readonly [string, () => void][] = [
+      [
+        'it does not answer',
+        () => (world.remote.answer = () => ({ status: 503, contentType: '', body: Buffer.alloc(0) })),
+      ],
+      ['another of the provider signs it', () => (wallet.provider.statusSigner = [other])],
+      [
+        'nobody vouches for the provider',
+        () => (wallet.provider.published = wallet.provider.list({ entities: [] })),
+      ],
+    ];
+    let after = LATER;
+    for (const [what, cause] of faults) {
+      cause();
+      after += 3_600;
+      world.trustLists.clear(ACME);
+      expect(await run(after), what).to.equal(0);
+      expect(await statusOf(one), what).to.deep.equal([0]);
+      const [list] = await world.store.maintenance.followedLists(ACME, 10);
+      expect(list?.failure?.count, what).to.be.greaterThan(0);
+      world.remote.answer = answer;
+      wallet.provider.statusSigner = [wallet.provider.revocationSigner];
+      wallet.provider.published = wallet.provider.list();
+      world.trustLists.clear(ACME);
+    }
+    world.remoteStatusLists.clear(ACME);
+    expect(await run(after + 3_600), 'it is tried again').to.equal(1);
+    expect((await world.store.maintenance.followedLists(ACME, 10))[0]?.failure).to.equal(null);
+  });
+
+  it('are followed when the provider changed its certificates on the trust list, and by no other provider', async () => {
+    const one = await issue();
+    revoke(3);
+    const [next, revoker] = [
+      await certify({ name: 'Wallet CA, second', ca: true }),
+      await certify({ name: 'Revocation CA, second', ca: true }),
+    ];
+    const services = [
+      { type: 'WalletSolution/Issuance', certificates: [next.certificate] },
+      { type: 'WalletSolution/Revocation', certificates: [revoker.certificate] },
+    ];
+    const { name } = wallet.provider.entity();
+    wallet.provider.statusSigner = [await certify({ name: 'Revocation, second', by: revoker })];
+    wallet.provider.published = wallet.provider.list({ entities: [{ name: 'Another one', services }] });
+    world.trustLists.clear(ACME);
+    expect(await run(LATER)).to.equal(0);
+    expect(await statusOf(one)).to.deep.equal([0]);
+    wallet.provider.published = wallet.provider.list({ entities: [{ name, services }], sequenceNumber: 2 });
+    world.trustLists.clear(ACME);
+    world.remoteStatusLists.clear(ACME);
+    expect(await run(LATER + 120)).to.equal(1);
+    expect(await statusOf(one)).to.deep.equal([1]);
+  });
+
+  it('are not swept away by a list that stands under another address', async () => {
+    const one = await issue();
+    revoke(3);
+    const { answer } = world.remote;
+    world.remote.answer = (url) => answer(url.replace('/status/2', '/status/1'));
+    wallet.says = {};
+    const [list] = await world.store.maintenance.followedLists(ACME, 10);
+    expect(list?.uri).to.equal(`${wallet.provider.url}/status/1`);
+    const swapped = { ...list, uri: `${wallet.provider.url}/status/2` } as NonNullable<typeof list>;
+    const now = new Date(world.clock.now().getTime() + LATER * 1000);
+    const asked = world.walletProviderTrust.followedList(
+      (await world.tenantConfigurations.stored(ACME)) as never,
+      swapped,
+      now,
+    );
+    expect(
+      await asked.then(
+        () => 'taken',
+        (error: Error) => error.message,
+      ),
+    ).to.equal('status_invalid: sub');
+    expect(await statusOf(one)).to.deep.equal([0]);
+  });
+
+  it('leave an audit entry, a note in their session and the call of a backend', async () => {
+    await world.offers({
+      ...{ id: 'card', statusManagement: true },
+      notificationWebhook: { url: 'https://shop.example/told' },
+    });
+    const one = await issue();
+    revoke(3);
+    expect(await run(LATER)).to.equal(1);
+    expect(await tell.execute()).to.equal(1);
+    expect(await tell.execute()).to.equal(0);
+    const { issued, session } = one;
+    const [call] = world.webhooks.calls;
+    expect(call?.body).to.deep.equal({
+      session,
+      notification: {
+        id: issued.notification_id,
+        event: 'credential_revoked',
+        credentialConfigurationId: 'card',
+        eventDescription: 'the wallet provider revoked the wallet or its key store',
+      },
+    });
+    const { outcome, status } = await world.session(session);
+    expect(status).to.equal('completed');
+    expect(outcome?.revokedWithWallet?.map(({ id }) => id)).to.deep.equal([issued.notification_id]);
+    expect(outcome?.deliveries?.map(({ result }) => result)).to.deep.equal(['delivered']);
+    const log = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 5, ascending: false }));
+    const entry = log.find(({ kind }) => kind === 'wallet-status-list');
+    expect([entry?.action, entry?.actor, entry?.target]).to.deep.equal([
+      'revoked',
+      'system',
+      `${wallet.provider.url}/status/1`,
+    ]);
+    expect(entry?.detail).to.include(session).and.to.include('"credentials","after":1');
+  });
+
+  it('fall also when their session is gone', async () => {
+    const one = await issue();
+    await world.store.commit(ACME, { removes: one.session as SessionId }, world.clock.now());
+    revoke(3);
+    expect(await run(LATER)).to.equal(1);
+    expect(await statusOf(one)).to.deep.equal([1]);
+    expect(await tell.execute()).to.equal(1);
+  });
+
+  it('do not follow where the configuration says no, or nobody attests anything', async () => {
+    const lists = async () => (await world.store.maintenance.followedLists(ACME, 10)).length;
+    await world.offers({ id: 'card', statusManagement: true, followWalletStatus: false });
+    await issue();
+    await world.offers({ id: 'card', statusManagement: false });
+    await issue();
+    await world.issues({ ...wallet.provider.configuration(), walletAttestationRequired: false });
+    await world.offers({ id: 'card', statusManagement: true });
+    await issue();
+    expect(await lists()).to.equal(0);
+    await world.offers({ id: 'card', statusManagement: true, followWalletStatus: true });
+    await issue();
+    expect(await lists()).to.equal(1);
+  });
+
+  const expOf = ({ issued }: Awaited<ReturnType<typeof issue>>) =>
+    issued.credentials.map(
+      ({ credential }) => decode(credential.split('~')[0] ?? '').payload['exp'] as number,
+    );
+
+  it('end before their wallet is looked after no longer', async () => {
+    await world.offers({
+      id: 'card',
+      statusManagement: true,
+      lifeTime: 30 * DAY,
+      keyAttestationsRequired: {},
+    });
+    const ends = async (client: number | undefined, store: number | undefined) => {
+      const kept = (days: number | undefined) => days && { exp: world.seconds + days * DAY };
+      wallet.says = { client_status: { status: wallet.provider.status(3), ...kept(client) } };
+      const key = { key_storage_status: { status: wallet.provider.status(4), ...kept(store) } };
+      const [exp = 0] = expOf(await issue(await attested(key)));
+      return (exp - world.seconds) / DAY;
+    };
+    expect(await ends(10, 20)).to.be.within(8, 9.9999);
+    expect(await ends(20, 5)).to.be.within(3, 4.9999);
+    expect(await ends(undefined, undefined)).to.be.within(28, 30);
+    expect(await ends(100, 100)).to.be.within(28, 30);
+    await world.offers({ id: 'card', statusManagement: true, keyAttestationsRequired: {} });
+    expect(await ends(10, undefined), 'also without a lifetime').to.be.within(8, 9.9999);
+    const soon = world.seconds + 100;
+    wallet.says = { client_status: { status: wallet.provider.status(3), exp: soon } };
+    for (const exp of expOf(await issue(await attested({})))) expect(exp).to.be.lessThan(soon);
+  });
+
+  it('are not issued once it was revoked, although the access token lives', async () => {
+    const token = await wallet.token(await anOffer(world));
+    revoke(3);
+    world.remoteStatusLists.clear(ACME);
+    const { code, message } = await failureOf(wallet.issue(token));
+    expect([code, message]).to.deep.equal(['invalid_token', 'the wallet is revoked']);
+    revoke(3, 0);
+    world.remoteStatusLists.clear(ACME);
+    expect(await endOf(wallet.issue(token)), 'nothing was spent').to.equal('done');
+  });
+
+  it('tell a backend nothing of where their wallet would be revoked', async () => {
+    await world.offers({
+      ...{ id: 'card', statusManagement: true, claims: null },
+      claimsWebhook: { url: 'https://shop.example/claims' },
+    });
+    world.webhooks.answer = { card: { name: 'Ada' } };
+    await issue();
+    expect(JSON.stringify(world.webhooks.calls)).to.include('claims').and.not.to.include('wallet_statuses');
+  });
+
+  it('are deferred and followed once they are made', async () => {
+    await world.offers({
+      ...{ id: 'card', statusManagement: true, claims: null },
+      claimsWebhook: { url: 'https://shop.example/claims' },
+    });
+    world.webhooks.answer = { deferred: true };
+    const { issued } = await issue();
+    const id = issued.transaction_id ?? '';
+    const caller = await world.caller(ACME);
+    expect((await world.decideDeferred.get(caller, id)).walletStatuses).to.have.length(1);
+    revoke(3);
+    world.remoteStatusLists.clear(ACME);
+    const done = () => world.decideDeferred.complete(caller, id, { claims: { name: 'Ada' } });
+    expect((await failureOf(done())).code).to.equal('conflict');
+    revoke(3, 0);
+    world.remoteStatusLists.clear(ACME);
+    const { credentials, walletStatuses } = await done();
+    expect(walletStatuses).to.equal(null);
+    revoke(3);
+    expect(await run(LATER)).to.equal(1);
+    const made = {
+      issued: { ...issued, credentials: (credentials ?? []).map((credential) => ({ credential })) },
+    };
+    expect(await statusOf(made as never)).to.deep.equal([1]);
+  });
+
+  it('fall by the thousands in bounded steps', async () => {
+    const many = 450;
+    for (let count = 0; count < 2; count++) await issue();
+    const { session } = await issue();
+    const now = world.clock.now();
+    const [list] = await world.store.maintenance.followedLists(ACME, 1);
+    const place = { uri: list?.uri ?? '', anchor: list?.anchor ?? '', listId: list?.id ?? '' };
+    wallet.provider.capacity = 1_000;
+    for (let count = 0; count < many; count++) {
+      // Half of them follow one entry, as with all key stores of a type, and half of them one of their own.
+      const idx = count % 2 === 0 ? 3 : 100 + count;
+      if (count % 10 === 1) revoke(idx, 0);
+      else revoke(idx);
+      const statuses = [{ ...place, idx }];
+      const follows = { batchId: `more-${count}`, sessionId: session as SessionId, endsAt: null, statuses };
+      await world.store.commit(ACME, { follows }, now);
+    }
+    const steps: number[] = [];
+    for (;;) {
+      const step = await world.later(LATER, () => follow.execute(world.clock.now()));
+      steps.push(step.fallen);
+      if (!step.mayBeMore) break;
+    }
+    expect(Math.max(...steps)).to.equal(200);
+    expect(steps.reduce((sum, each) => sum + each, 0)).to.equal(many - many / 10 + 3);
+    expect(await run(2 * LATER)).to.equal(0);
+  });
+});

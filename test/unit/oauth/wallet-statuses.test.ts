@@ -1,0 +1,268 @@
+import { expect } from 'chai';
+import { OperatorReason } from '../../../domain/shared/failure.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { AttestedWallet } from '../attested-wallet.ts';
+import { anOffer } from '../wallet.ts';
+import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+
+const BROKEN = 'invalid_client_attestation';
+const UPSTREAM = { issuer: 'https://login.example', clientId: 'vidimus', clientSecret: 'secret' };
+
+describe('The status of a wallet attestation', () => {
+  let world: WalletWorld;
+  let wallet: AttestedWallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = await AttestedWallet.make(world);
+    await world.issues(configuration());
+  });
+  const configuration = () => ({
+    ...wallet.provider.configuration(),
+    builtInAs: { walletInitiated: true },
+    chainedAs: { enabled: true, upstream: UPSTREAM },
+  });
+  beforeEach(() => {
+    wallet.provider.statuses.clear();
+    wallet.says = { client_status: { status: wallet.provider.status(3), exp: world.seconds + 2_678_400 } };
+    wallet.world.remoteStatusLists.clear('acme');
+  });
+
+  const places: readonly [string, (status: object) => object][] = [
+    ['client_status', (status) => ({ client_status: { status, exp: world.seconds + 60 } })],
+    ['client_status without an end', (status) => ({ client_status: { status } })],
+    ['key_storage_status', (status) => ({ key_storage_status: { status } })],
+    ['status', (status) => ({ status })],
+  ];
+  for (const [place, says] of places) {
+    it(`is looked at in ${place}`, async () => {
+      wallet.says = { ...says(wallet.provider.status(5)) };
+      expect(await endOf(wallet.push())).to.equal('done');
+      wallet.provider.statuses.set(5, 1);
+      world.remoteStatusLists.clear('acme');
+      const { code, message, cause } = await failureOf(wallet.push());
+      expect([code, message]).to.deep.equal([BROKEN, 'the wallet attestation is revoked']);
+      expect(cause).to.be.instanceOf(OperatorReason);
+      expect((cause as Error).message)
+        .to.include('status_revoked')
+        .and.to.include('entry 5 of');
+    });
+  }
+
+  it('is looked at in each place where one is named', async () => {
+    wallet.says = {
+      status: wallet.provider.status(1),
+      client_status: { status: wallet.provider.status(2) },
+      key_storage_status: { status: wallet.provider.status(3) },
+    };
+    for (const index of [1, 2, 3]) {
+      wallet.provider.statuses.clear();
+      expect(await endOf(wallet.push())).to.equal('done');
+      wallet.provider.statuses.set(index, 2);
+      world.remoteStatusLists.clear('acme');
+      expect(await endOf(wallet.push()), String(index)).to.equal(BROKEN);
+      world.remoteStatusLists.clear('acme');
+    }
+  });
+
+  it('is asked for at every endpoint, and nothing is spent meanwhile', async () => {
+    const offered = await anOffer(world);
+    const code = await wallet.approve(await wallet.push());
+    const redeemed = await wallet.redeem((await anOffer(world)).code);
+    const chained = () => wallet.push({}, { server: 'chained' });
+    const interactive = () =>
+      world.interactiveAuthorization.execute(
+        wallet.tenantId,
+        wallet.oauth('interactive-authorization', { scope: 'card' }),
+      );
+    const steps = () =>
+      [
+        ['the request', () => wallet.push()],
+        ['the chained server', chained],
+        ['the interactive one', interactive],
+        ['a pre-authorized code', () => wallet.redeem(offered.code)],
+        ['an authorization code', () => wallet.redeemCode(code)],
+        ['a refresh token', () => wallet.refresh(redeemed.body.refresh_token)],
+      ] as const;
+    const revoked = async (status: number) => {
+      wallet.provider.statuses.set(3, status);
+      world.remoteStatusLists.clear('acme');
+      for (const [what, step] of steps()) expect(await endOf(step()), what).to.equal(BROKEN);
+    };
+    await revoked(1);
+    await revoked(2);
+    const { answer } = world.remote;
+    world.remote.answer = (url) =>
+      url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url);
+    await revoked(0);
+    world.remote.answer = answer;
+    world.remoteStatusLists.clear('acme');
+    const served = steps().filter(([what]) => what !== 'the interactive one');
+    for (const [what, step] of served) expect(await endOf(step()), what).to.equal('done');
+  });
+
+  it('is asked for of an attestation that nobody demanded', async () => {
+    await world.issues({ ...configuration(), walletAttestationRequired: false });
+    wallet.provider.statuses.set(3, 1);
+    expect(await endOf(wallet.push())).to.equal(BROKEN);
+    await world.issues(configuration());
+  });
+
+  it('costs nothing where none is named', async () => {
+    wallet.says = {};
+    const before = wallet.asked;
+    expect(await endOf(wallet.push())).to.equal('done');
+    expect(wallet.asked).to.equal(before);
+  });
+
+  it('turns with the list, also for an attestation that was good a moment ago', async () => {
+    const requestUri = await wallet.push();
+    const code = await wallet.approve(requestUri);
+    wallet.provider.statuses.set(3, 1);
+    // The list says that its copy may be used for a minute.
+    await world.later(61, async () => {
+      expect(await endOf(wallet.redeemCode(code))).to.equal(BROKEN);
+      expect(await endOf(wallet.push())).to.equal(BROKEN);
+    });
+  });
+
+  const unusable: readonly [string, () => object][] = [
+    ['is no object', () => ({ client_status: 'valid' })],
+    ['is null', () => ({ client_status: null })],
+    ['is a list', () => ({ client_status: [] })],
+    ['names no entry', () => ({ client_status: {} })],
+    ['names no entry but an end', () => ({ client_status: { exp: world.seconds + 60 } })],
+    ['is of a kind that nobody knows', () => ({ client_status: { status: { lamp: 'green' } } })],
+    ['has a negative index', () => ({ client_status: { status: listed({ idx: -1 }) } })],
+    ['has an index that is a text', () => ({ client_status: { status: listed({ idx: '3' }) } })],
+    ['is outside the list', () => ({ client_status: { status: wallet.provider.status(5_000) } })],
+    ['has an address that is none', () => ({ client_status: { status: listed({ uri: 'list' }) } })],
+    ['leads to another list', () => ({ client_status: { status: listed({ uri: 'https://x.example/1' }) } })],
+    ['is kept no longer', () => ({ client_status: { status: listed({}), exp: world.seconds } })],
+    ['ends at a time that is none', () => ({ client_status: { status: listed({}), exp: 'never' } })],
+    ['is broken beside a good one', () => ({ client_status: {}, status: wallet.provider.status(3) })],
+    ['is broken elsewhere', () => ({ ...wallet.says, key_storage_status: {} })],
+  ];
+  const listed = (changes: object) => {
+    const { status_list: list } = wallet.provider.status(3) as { status_list: object };
+    return { status_list: { ...list, ...changes } };
+  };
+  for (const [what, says] of unusable) {
+    it(`refuses the wallet where it ${what}`, async () => {
+      wallet.says = { ...says() };
+      const { code, message } = await failureOf(wallet.push());
+      expect([code, message]).to.deep.equal([
+        BROKEN,
+        'the wallet attestation has a status that cannot be established',
+      ]);
+    });
+  }
+
+  it('may stand in an entry that the copy of the list is too old for', async () => {
+    const push = async (index: number) => {
+      wallet.says = { client_status: { status: wallet.provider.status(index) } };
+      return endOf(wallet.push());
+    };
+    expect(await push(3)).to.equal('done');
+    wallet.provider.capacity = 200;
+    try {
+      const before = wallet.asked;
+      expect(await push(150), 'fetched a moment ago').to.equal(BROKEN);
+      expect(wallet.asked).to.equal(before);
+      await world.later(11, async () => {
+        expect(await push(150)).to.equal('done');
+        expect(wallet.asked).to.equal(before + 1);
+        expect(await push(199)).to.equal('done');
+        expect(await push(200), 'not again within seconds').to.equal(BROKEN);
+        expect(wallet.asked).to.equal(before + 1);
+      });
+      wallet.provider.statuses.set(150, 1);
+      await world.later(80, async () => expect(await push(150)).to.equal(BROKEN));
+      const { answer } = world.remote;
+      world.remote.answer = (url) =>
+        url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url);
+      await world.later(100, async () => expect(await push(250), 'cannot be had').to.equal(BROKEN));
+      world.remote.answer = answer;
+    } finally {
+      wallet.provider.capacity = 100;
+    }
+  });
+
+  it('is not asked for before the attestation itself is good', async () => {
+    const before = wallet.asked;
+    const forged = { ...wallet.provider.signer, ...newKey() };
+    const { attestationPop } = wallet.attested();
+    const attestation = [
+      wallet.provider.attestation(wallet.instance, { signer: forged, payload: wallet.says }),
+    ];
+    expect(await endOf(wallet.push({}, { request: { attestation, attestationPop } }))).to.equal(BROKEN);
+    expect(wallet.asked).to.equal(before);
+  });
+
+  it('is not what a list says that another provider signs, or that stands elsewhere', async () => {
+    wallet.provider.statusSigner = [wallet.provider.signer];
+    expect(await endOf(wallet.push()), 'its issuer, although its entity names who revokes').to.equal(BROKEN);
+    wallet.provider.statusSigner = [wallet.provider.revocationSigner];
+    world.remoteStatusLists.clear('acme');
+    // The list of /status/1 under another address: its sub tells.
+    const { answer } = world.remote;
+    world.remote.answer = (url) => answer(url.replace('/status/2', '/status/1'));
+    wallet.says = { client_status: { status: listed({ uri: `${wallet.provider.url}/status/2` }) } };
+    expect(await endOf(wallet.push())).to.equal(BROKEN);
+    world.remote.answer = answer;
+  });
+});
+
+describe('The status of a key attestation', () => {
+  let world: WalletWorld;
+  let wallet: AttestedWallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = await AttestedWallet.make(world);
+    await world.issues({ ...wallet.provider.configuration(), batchSize: 2 });
+    await world.offers({ id: 'card', keyAttestationsRequired: {} });
+  });
+  beforeEach(() => {
+    wallet.provider.statuses.clear();
+    world.remoteStatusLists.clear('acme');
+  });
+
+  const attest = async (says: object) => {
+    const [key, nonce] = [newKey(), await wallet.nonce()];
+    const text = wallet.provider.keyAttestation([key], { nonce, payload: { ...says } });
+    const jwt = wallet.keyProof(nonce, { header: { key_attestation: text } }, key);
+    return { jwt: { jwt: [jwt] }, attestation: { attestation: [text] } };
+  };
+  const token = async () => wallet.token(await anOffer(world));
+
+  for (const type of ['jwt', 'attestation'] as const) {
+    it(`refuses a proof of type ${type} whose keys are revoked, and spends nothing`, async () => {
+      for (const place of ['key_storage_status', 'client_status']) {
+        const proofs = (await attest({ [place]: { status: wallet.provider.status(7) } }))[type];
+        const bearer = await token();
+        for (const status of [1, 2, 3]) {
+          wallet.provider.statuses.set(7, status);
+          world.remoteStatusLists.clear('acme');
+          const { code } = await failureOf(wallet.issue(bearer, { proofs }));
+          expect(code).to.equal('invalid_proof');
+        }
+        wallet.provider.statuses.clear();
+        world.remoteStatusLists.clear('acme');
+        const { credentials } = await wallet.issue(bearer, { proofs });
+        expect(credentials).to.have.length(1);
+      }
+    });
+  }
+
+  it('refuses one that nobody can check', async () => {
+    for (const says of [{}, { status: { other: 1 } }, { status: wallet.provider.status(7), exp: 1 }, 'x']) {
+      const proofs = (await attest({ key_storage_status: says })).jwt;
+      const { code, message } = await failureOf(wallet.issue(await token(), { proofs }));
+      expect([code, message]).to.deep.equal([
+        'invalid_proof',
+        'the key attestation has a status that cannot be established',
+      ]);
+    }
+  });
+});
