@@ -129,7 +129,13 @@ describe('trust lists of this service as anchors', () => {
   it('stop vouching for an issuer that is taken out', async () => {
     expect((await attempt()).status).to.equal(200);
     const university = pem(await certify({ name: 'University', ca: true }));
-    const others = [{ type: 'external', issuerCertPem: university, info: { name: 'University' } }];
+    const others = [
+      {
+        type: 'external',
+        issuerCertPem: university,
+        info: { name: 'University', country: 'FR', streetAddress: 'Rue 1' },
+      },
+    ];
     await publish('PUT', '/trust-list/issuers', { entities: others });
     await clear('/cache/trust-list');
     const { status, report } = await attempt();

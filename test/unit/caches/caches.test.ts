@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
 import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
@@ -29,7 +30,7 @@ describe('Copies of the lists of others', () => {
   it('are counted by kind', async () => {
     const ports = {
       ...world,
-      trustLists: new TrustLists(world),
+      trustLists: new TrustLists({ ...world, signedXmlDocuments: new XmlCryptoDocuments() }),
       remoteStatusLists: new RemoteStatusLists(world),
       revocationLists: new RevocationLists({ ...world, authorityPublisher: new AuthorityPublisher(world) }),
     };

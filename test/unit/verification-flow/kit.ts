@@ -8,6 +8,7 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
@@ -162,6 +163,7 @@ export class World {
   readonly eventBus = new InProcessEventBus();
   readonly signatures = new NodeSignatures();
   readonly certificates = new NodeCertificates();
+  readonly signedXmlDocuments = new XmlCryptoDocuments();
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
   readonly log = new FakeLog();
