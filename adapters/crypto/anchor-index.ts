@@ -11,6 +11,8 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 export type AnchorIndex = {
   /** Hash of all of them. */
   readonly id: string;
+  /** Hashes of certificates that are trusted whatever they say of themselves. */
+  readonly unconditional: ReadonlySet<string>;
   /** Hashes of end-entity certificates. */
   readonly pins: ReadonlySet<string>;
   /** Hashes of CA certificates. */
@@ -20,12 +22,17 @@ export type AnchorIndex = {
 };
 
 export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
+  const unconditional = new Set<string>();
   const pins = new Set<string>();
   const authorities = new Set<string>();
   const bySubject = new Map<string, string[]>();
-  for (const { certificate: base64 } of anchors) {
+  for (const { certificate: base64, pin = false } of anchors) {
     const certificate = parse(base64);
     if (certificate === undefined) continue;
+    if (pin) {
+      unconditional.add(certificate.hash);
+      continue;
+    }
     if (!isCa(certificate)) {
       pins.add(certificate.hash);
       continue;
@@ -35,8 +42,9 @@ export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
     bySubject.set(certificate.subject, alike);
     alike.push(base64);
   }
-  const id = hash('sha256', anchors.map((anchor) => anchor.certificate).join('|'), 'base64url');
-  return { id, pins, authorities, bySubject };
+  const texts = anchors.map(({ certificate, pin = false }) => (pin ? `pin ${certificate}` : certificate));
+  const id = hash('sha256', texts.join('|'), 'base64url');
+  return { id, unconditional, pins, authorities, bySubject };
 }
 
 /** @param base64 DER, standard base64. */

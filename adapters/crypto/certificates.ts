@@ -139,6 +139,12 @@ export class NodeCertificates extends Certificates {
     // HAIP 1.0 section 6.1.1
     if (haip === true && inside) return refuse('x5c_contains_anchor', 'the chain contains its anchor');
 
+    if (index.unconditional.has(leaf.hash)) {
+      const fault = checkValidity(leaf, now);
+      if (fault !== undefined) return refuse(fault.reason, fault.detail);
+      const found = accept([leaf], leaf);
+      return 'trusted' in found ? found : { ...found, verdict: { ...found.verdict, isPin: true } };
+    }
     if (index.pins.has(leaf.hash)) {
       const fault = checkValidity(leaf, now) ?? checkLeaf(leaf, purpose);
       return fault === undefined ? accept([leaf], leaf) : refuse(fault.reason, fault.detail);

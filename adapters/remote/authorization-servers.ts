@@ -5,6 +5,7 @@ import {
   type LoginExpectations,
   type TokenAnswer,
   type TokenExpectations,
+  type UserinfoExpectations,
   type VerifiedToken,
 } from '../../application/ports/authorization-servers.ts';
 import type { Clock } from '../../application/ports/clock.ts';
@@ -19,11 +20,14 @@ import {
 } from '../../domain/oauth/foreign-token.ts';
 import { acceptIdToken, ID_TOKEN_TYPES } from '../../domain/oauth/id-token.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import { acceptUserinfo, USERINFO_TYPES } from '../../domain/oauth/userinfo.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { type Asked, AuthorizationServerCache } from './authorization-server-cache.ts';
-import { fetchKeys, fetchMetadata } from './authorization-server-documents.ts';
+import { fetchKeys, fetchMetadata, parseBody } from './authorization-server-documents.ts';
 import { askForToken, badStatus, readTokenAnswer } from './openid-token-request.ts';
+import { askForUserinfo, userinfoFault } from './userinfo-request.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const FRESH_MS = 600_000;
@@ -117,6 +121,35 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
       if (error instanceof ForeignTokenError) return undefined;
       throw error;
     }
+  }
+
+  override async readUserinfo(
+    issuer: string,
+    expected: UserinfoExpectations,
+  ): Promise<JsonObject | undefined> {
+    const { tenantId } = expected;
+    const { userinfoEndpoint } = await this.discover(issuer, tenantId);
+    if (userinfoEndpoint === undefined) return undefined;
+    const answer = await askForUserinfo(this.#remote, userinfoEndpoint, expected);
+    try {
+      // OpenID Connect Core 1.0 section 5.3.2
+      const isSigned = answer.contentType === 'application/jwt';
+      const claims = isSigned
+        ? await this.#signedClaims({ issuer, tenantId }, decodeUtf8(answer.body)?.trim() ?? '')
+        : parseBody(answer);
+      if (claims === undefined) throw new ForeignTokenError('malformed');
+      acceptUserinfo(claims, { ...expected, issuer, isSigned });
+      return claims;
+    } catch (cause) {
+      if (!(cause instanceof ForeignTokenError)) throw cause;
+      throw userinfoFault('bad_answer', 'said what cannot be used', `userinfo_${cause.reason}`, cause);
+    }
+  }
+
+  async #signedClaims(asked: Asked, token: string): Promise<JsonObject> {
+    const opened = openForeignToken(token, USERINFO_TYPES);
+    if (!(await this.#isSigned(asked, opened))) throw new ForeignTokenError('signature');
+    return opened.jws.payload;
   }
 
   /** The signature first; what it covers is looked at afterwards. */

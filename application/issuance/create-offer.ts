@@ -90,7 +90,7 @@ export class CreateOffer extends needs({
     const code = request.flow === 'pre_authorized_code' ? random.token(256) : undefined;
     const offered = code === undefined ? { issuerState: publicId } : { preAuthorizedCode: code };
     const offer = composeOffer(issuer, request, offered, context.servers);
-    const uri = offerLink(`${issuer}/credential-offer/${publicId}`);
+    const uri = offerLink(`${issuer}/credential-offer/${publicId}`, request.invocationUri);
     const session = newSession(random, {
       tenantId,
       publicId,

@@ -24,6 +24,7 @@ import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
+import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { Random } from '../ports/random.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
 import { revoking } from './active-set.ts';
@@ -32,6 +33,7 @@ import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
+import { RefusedAttempts, type Tell } from './refused-attempts.ts';
 import { limitOf, withinLimit } from './room.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
@@ -40,6 +42,8 @@ export type WalletRequest = {
   readonly wallet: WalletCredentials;
   readonly contentType: string | undefined;
   readonly body: Buffer;
+  /** Names the request in the log. */
+  readonly requestId?: string;
 };
 
 export type WalletAnswer = SealedAnswer & { readonly status: 200 | 202 };
@@ -70,31 +74,38 @@ export class IssueCredential extends needs({
   credentialFactory: CredentialFactory,
   walletFollower: WalletFollower,
   random: Random,
+  refusedAttempts: RefusedAttempts,
 }) {
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
   execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
-    return attempt(this.ports, tenantId, async (known) => {
-      const accepted = await this.#accept(known, request);
-      const { configuration, token, seal, spending } = accepted;
-      const session = await this.#session(known, accepted);
-      const { claimsProvider } = this.ports;
-      const atHand = await claimsProvider.atHand(known.configured, session, configuration);
-      if (atHand !== undefined) {
-        return {
-          status: 200,
-          ...(await seal(await this.#handOut(known, accepted, session, atHand, spending))),
-        };
-      }
-      await this.ports.credentialFactory.assertReady(known.configured, configuration);
-      // The request is spent before a backend is called, so that nobody has it called twice.
-      await this.#spend(known, accepted, session);
-      const provided = await claimsProvider.provide(known.configured, session, configuration, token);
-      if ('intervalSeconds' in provided) {
-        const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);
-        return { status: 202, ...(await seal(deferred)) };
-      }
-      return { status: 200, ...(await seal(await this.#handOut(known, accepted, session, provided.claims))) };
-    });
+    return this.ports.refusedAttempts.noting(tenantId, request.requestId, (tell) =>
+      attempt(this.ports, tenantId, (known) =>
+        namingSchemes(known.configured, () => this.#issue(known, request, tell)),
+      ),
+    );
+  }
+
+  async #issue(known: Known, request: WalletRequest, tell: Tell): Promise<WalletAnswer> {
+    const accepted = await this.#accept(known, request, tell);
+    const { configuration, token, seal, spending } = accepted;
+    const session = await this.#session(known, accepted);
+    const { claimsProvider } = this.ports;
+    const atHand = await claimsProvider.atHand(known.configured, session, configuration);
+    if (atHand !== undefined) {
+      return {
+        status: 200,
+        ...(await seal(await this.#handOut(known, accepted, session, atHand, spending))),
+      };
+    }
+    await this.ports.credentialFactory.assertReady(known.configured, configuration);
+    // The request is spent before a backend is called, so that nobody has it called twice.
+    await this.#spend(known, accepted, session);
+    const provided = await claimsProvider.provide(known.configured, session, configuration, token);
+    if ('intervalSeconds' in provided) {
+      const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);
+      return { status: 202, ...(await seal(deferred)) };
+    }
+    return { status: 200, ...(await seal(await this.#handOut(known, accepted, session, provided.claims))) };
   }
 
   /** Nothing is made for a request that is going to be refused, however often it comes. */
@@ -122,7 +133,7 @@ export class IssueCredential extends needs({
     });
   }
 
-  async #accept({ configured, now }: Known, request: WalletRequest): Promise<Accepted> {
+  async #accept({ configured, now }: Known, request: WalletRequest, tell: Tell): Promise<Accepted> {
     const { walletAuthenticator, credentialMessages, holderKeys, walletFollower } = this.ports;
     const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
       method: 'POST',
@@ -131,6 +142,7 @@ export class IssueCredential extends needs({
     });
     // For the log: what is refused from here on names the session.
     this.ports.tenantConfigurations.remembered.session(configured.tenantId, wallet.token.publicId);
+    tell(wallet.token.publicId);
     const message = await credentialMessages.open(configured, request);
     const configurations = await configured.credentialConfigurations();
     const configuration = resolveConfiguration(message.body, wallet.token, (id) =>

@@ -5,10 +5,11 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { attempt } from '../attempt.ts';
-import { WORLD } from '../known.ts';
+import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
+import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
@@ -32,27 +33,31 @@ export class ReceiveNotification extends needs({
    * @throws Failure `invalid_notification_request`, `invalid_notification_id`, and what authentication throws.
    */
   execute(tenantId: TenantId, request: WalletRequest): Promise<void> {
-    return attempt(this.ports, tenantId, async (known) => {
-      const { configured, now } = known;
-      const wallet = await this.ports.walletAuthenticator.authenticate(configured, request.wallet, {
-        method: 'POST',
-        url: `${configured.issuer}/notification`,
-        now,
-      });
-      const told = readNotification(request.contentType, request.body);
-      const { publicId, grantId } = wallet.token;
-      await known.claim(spent(usedByWallet(wallet), grantId), { unrevoked: revoked, uses: replayed });
-      const session = (await known.reads.sessionByPublicId(publicId))?.session;
-      const { batches = [] } = (session && (await known.reads.issued(session.id))) ?? {};
-      const batch = batches.find(({ id }) => id === told.id);
-      if (session === undefined || batch === undefined) {
-        throw new Failure('invalid_notification_id', 'no credential was handed out under this id');
-      }
-      const configurationId = batch.credentialConfigurationId;
-      const notification = { ...told, credentialConfigurationId: configurationId, at: now.toISOString() };
-      const webhook = await webhookOfOutcome(configured, session, configurationId);
-      await this.#note(configured, session, notification, webhook);
+    return attempt(this.ports, tenantId, (known) =>
+      namingSchemes(known.configured, () => this.#receive(known, request)),
+    );
+  }
+
+  async #receive(known: Known, request: WalletRequest): Promise<void> {
+    const { configured, now } = known;
+    const wallet = await this.ports.walletAuthenticator.authenticate(configured, request.wallet, {
+      method: 'POST',
+      url: `${configured.issuer}/notification`,
+      now,
     });
+    const told = readNotification(request.contentType, request.body);
+    const { publicId, grantId } = wallet.token;
+    await known.claim(spent(usedByWallet(wallet), grantId), { unrevoked: revoked, uses: replayed });
+    const session = (await known.reads.sessionByPublicId(publicId))?.session;
+    const { batches = [] } = (session && (await known.reads.issued(session.id))) ?? {};
+    const batch = batches.find(({ id }) => id === told.id);
+    if (session === undefined || batch === undefined) {
+      throw new Failure('invalid_notification_id', 'no credential was handed out under this id');
+    }
+    const configurationId = batch.credentialConfigurationId;
+    const notification = { ...told, credentialConfigurationId: configurationId, at: now.toISOString() };
+    const webhook = await webhookOfOutcome(configured, session, configurationId);
+    await this.#note(configured, session, notification, webhook);
   }
 
   /** The intent to call the backend is stored with the notification, the outcome after the call. */

@@ -9,10 +9,12 @@ import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
+import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { CredentialMessages, type Seal, sealPlain } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
+import { RefusedAttempts, type Tell } from './refused-attempts.ts';
 
 /** The two published forms of the endpoint: that of OpenID4VCI 1.0, and an older one by GET. */
 export type DeferredForm =
@@ -40,37 +42,50 @@ export class RetrieveDeferred extends needs({
   walletAuthenticator: WalletAuthenticator,
   credentialMessages: CredentialMessages,
   settings: ServiceSettings,
+  refusedAttempts: RefusedAttempts,
 }) {
   /**
    * @throws Failure `invalid_transaction_id`, `issuance_pending` in the older form, `credential_request_denied` and
    *   what authentication and encryption throw.
    */
   execute(tenantId: TenantId, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
-    return attempt(this.ports, tenantId, async (known) => {
-      const asked = await this.#accept(known, request, form);
-      const { spending } = asked;
-      const { session } = await known.confirm(known.reads.sessionByPublicId(asked.token.publicId));
-      const transaction = await this.#find(known, asked, session);
-      const status = deferredStatusAt(transaction, known.now);
-      // A session that failed issues nothing more, so nobody can complete what it still waits for.
-      if (status === 'pending' && session?.status === 'failed') {
-        const failure = { id: transaction.id, act: 'fail', errorMessage: OVER } as const;
-        await known.commit({ ...spending, deferred: failure }, { ...REFUSALS, deferred: denied });
-        throw denied();
-      }
-      if (status === 'ready' && session !== undefined)
-        return this.#handOut(known, asked, session, transaction, form);
-      await known.commit(spending, REFUSALS);
-      if (status !== 'pending') throw status === 'failed' ? denied() : unknown();
-      const { id, intervalSeconds } = transaction;
-      if (form.form === 'get') {
-        throw new Failure('issuance_pending', {
-          message: 'the credential is not ready yet',
-          intervalSeconds,
-        });
-      }
-      return { status: 202, ...(await asked.seal({ transaction_id: id, interval: intervalSeconds })) };
-    });
+    return this.ports.refusedAttempts.noting(tenantId, request.requestId, (tell) =>
+      attempt(this.ports, tenantId, (known) =>
+        namingSchemes(known.configured, () => this.#retrieve(known, request, form, tell)),
+      ),
+    );
+  }
+
+  async #retrieve(
+    known: Known,
+    request: WalletRequest,
+    form: DeferredForm,
+    tell: Tell,
+  ): Promise<WalletAnswer> {
+    const asked = await this.#accept(known, request, form);
+    tell(asked.token.publicId);
+    const { spending } = asked;
+    const { session } = await known.confirm(known.reads.sessionByPublicId(asked.token.publicId));
+    const transaction = await this.#find(known, asked, session);
+    const status = deferredStatusAt(transaction, known.now);
+    // A session that failed issues nothing more, so nobody can complete what it still waits for.
+    if (status === 'pending' && session?.status === 'failed') {
+      const failure = { id: transaction.id, act: 'fail', errorMessage: OVER } as const;
+      await known.commit({ ...spending, deferred: failure }, { ...REFUSALS, deferred: denied });
+      throw denied();
+    }
+    if (status === 'ready' && session !== undefined)
+      return this.#handOut(known, asked, session, transaction, form);
+    await known.commit(spending, REFUSALS);
+    if (status !== 'pending') throw status === 'failed' ? denied() : unknown();
+    const { id, intervalSeconds } = transaction;
+    if (form.form === 'get') {
+      throw new Failure('issuance_pending', {
+        message: 'the credential is not ready yet',
+        intervalSeconds,
+      });
+    }
+    return { status: 202, ...(await asked.seal({ transaction_id: id, interval: intervalSeconds })) };
   }
 
   async #accept({ configured, now }: Known, request: WalletRequest, form: DeferredForm): Promise<Asked> {

@@ -84,16 +84,25 @@ export class AcceptInteractionPage extends needs({
   interactionBackends: InteractionBackends,
 }) {
   /** @throws Failure `access_denied` when the customer does not confirm; the authorization is over then. */
-  async execute(run: InteractionRun, { pageHandle }: PendingWebStep): Promise<WireAnswer> {
-    const { interactionSteps, interactionBackends } = this.ports;
+  async execute(run: InteractionRun, pending: PendingWebStep): Promise<WireAnswer> {
     const next = completeAction(run.interaction);
+    return this.ports.interactionSteps.proceed(await this.#confirmed(run, pending), next);
+  }
+
+  /** The same for the last step. @returns the code. @throws Failure also of the wire's session, when another was first. */
+  async finish(run: InteractionRun, pending: PendingWebStep): Promise<string> {
+    const next = completeAction(run.interaction);
+    return this.ports.interactionSteps.finish(await this.#confirmed(run, pending), next);
+  }
+
+  async #confirmed(run: InteractionRun, { pageHandle }: PendingWebStep): Promise<InteractionRun> {
+    const { interactionSteps, interactionBackends } = this.ports;
     const [action] = run.interaction.actions;
     const callbackUrl = action?.type === 'redirect_to_web' ? action.callbackUrl : undefined;
-    if (callbackUrl === undefined) return interactionSteps.proceed(run, next);
+    if (callbackUrl === undefined) return run;
     const claimed = await interactionSteps.claim(run);
-    if (!(await interactionBackends.confirm(run.configured, claimed.session, callbackUrl, pageHandle))) {
-      throw await interactionSteps.deny(claimed, 'the web step was not confirmed');
-    }
-    return interactionSteps.proceed(claimed, next);
+    if (await interactionBackends.confirm(run.configured, claimed.session, callbackUrl, pageHandle))
+      return claimed;
+    throw await interactionSteps.deny(claimed, 'the web step was not confirmed');
   }
 }

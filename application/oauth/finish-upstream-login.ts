@@ -155,6 +155,8 @@ export class FinishUpstreamLogin extends needs({
       codeVerifier,
       nonce,
       redirectUri: callbackAddress(configured),
+      // A configuration of an earlier release says nothing.
+      asksUserinfo: upstream.userinfo !== false,
       now: clock.now(),
     });
   }
@@ -176,16 +178,21 @@ function refusedWith(error: string): FailedLogin {
 }
 
 /**
- * Turns the code of an upstream provider into who logged in: exchange, ID token, then the claims of both tokens.
- * The tokens themselves end here.
+ * Turns the code of an upstream provider into who logged in: exchange, ID token, then the claims of both tokens and of the
+ * userinfo endpoint, where a provider may have what the scopes ask for (OpenID Connect Core 1.0 section 5.4). The tokens themselves end here.
  * @param login `issuer` is the configured one; `nonce` went into the authorization request.
  * @throws AuthorizationServerError, ForeignTokenError
  */
 export async function completeUpstreamLogin(
   authorizationServers: AuthorizationServers,
-  login: CodeExchange & { readonly issuer: string; readonly nonce: string; readonly now: Date },
+  login: CodeExchange & {
+    readonly issuer: string;
+    readonly nonce: string;
+    readonly asksUserinfo: boolean;
+    readonly now: Date;
+  },
 ): Promise<Identity> {
-  const { tenantId, issuer, clientId, nonce, now } = login;
+  const { tenantId, issuer, clientId, nonce, asksUserinfo, now } = login;
   const { idToken, accessToken } = await authorizationServers.exchangeCode(issuer, login);
   const claims = await authorizationServers.verifyIdToken(issuer, idToken, {
     tenantId,
@@ -194,9 +201,11 @@ export async function completeUpstreamLogin(
     accessToken,
     now,
   });
-  const others =
-    accessToken === undefined
-      ? undefined
-      : await authorizationServers.readOwnAccessToken(issuer, accessToken, { tenantId, now });
-  return { iss: issuer, sub: String(claims['sub']), token_claims: mergeClaims(others, claims) };
+  const subject = String(claims['sub']);
+  if (accessToken === undefined) return { iss: issuer, sub: subject, token_claims: claims };
+  const others = await authorizationServers.readOwnAccessToken(issuer, accessToken, { tenantId, now });
+  const userinfo = asksUserinfo
+    ? await authorizationServers.readUserinfo(issuer, { tenantId, clientId, subject, accessToken, now })
+    : undefined;
+  return { iss: issuer, sub: subject, token_claims: mergeClaims(others, userinfo, claims) };
 }

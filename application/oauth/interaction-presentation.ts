@@ -65,7 +65,7 @@ export class InteractionPresentation extends needs({
     }
     const pending = this.#pend(configuration, now);
     const { signer, info } = await this.#verifierOf(asking, configuration);
-    const parameters = presentationParameters(wire, pending, info);
+    const parameters = presentationParameters(wire, pending, info, configuration);
     if (signer === undefined) return { pending, request: parameters };
     return { pending, request: await this.#sign(configured, signer, parameters, pending) };
   }

@@ -26,6 +26,7 @@ import type { AuthenticatedClient } from './client-authenticator.ts';
 import { InteractionBackends } from './interaction-backends.ts';
 import { type Asking, InteractionPresentation } from './interaction-presentation.ts';
 import { replayed } from './oauth-callers.ts';
+import { isOffered } from './offered-sessions.ts';
 import { ended } from './wallet-responses.ts';
 
 /** What a request spends, with the commit that it causes. */
@@ -125,12 +126,30 @@ export class InteractionSteps extends needs({
       await this.advance(configured, moveOn(authorization, change), spending);
       return answer;
     }
+    const proceeding = { configured, authorization, now, spending };
+    return codeIssued(interaction.wire, await this.finish(proceeding, interaction));
+  }
+
+  /** Ends with a code what nothing is left to ask for. @throws Failure of the wire's session as `proceed` does. */
+  async finish(
+    { configured, authorization, now, spending }: Proceeding,
+    interaction: Interaction,
+  ): Promise<string> {
     const { wire, presented } = interaction;
     const last = { ...authorization, interaction };
     const yielded = { presented, used: spending.used };
     const code = await this.ports.authorizationCodes.grant(configured, last, now, yielded);
     if (code === undefined) throw sessionFailure(wire);
-    return codeIssued(wire, code);
+    return code;
+  }
+
+  /** @throws Failure `access_denied` when the offer ended meanwhile. */
+  async withOffer(run: InteractionRun): Promise<InteractionRun> {
+    const { session, request } = run.authorization;
+    if (session === null) return run;
+    const found = (await this.ports.store.read(run.configured.tenantId).session(session.id))?.session;
+    if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
+    throw await this.deny(run, 'the offer is over');
   }
 
   /**

@@ -18,7 +18,6 @@ import { AcceptInteractionPage, AcceptInteractionPresentation } from './accept-i
 import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
 import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
 import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
-import { isOffered } from './offered-sessions.ts';
 import { authorizationOf, openAuthorization } from './pushed-requests.ts';
 
 /** The initial request of an interactive authorization (OpenID4VCI 1.1 section 6.1.1). */
@@ -98,7 +97,7 @@ export class ContinueInteraction extends needs({
     const { pending } = run.interaction;
     if (pending === undefined) throw sessionFailure(run.interaction.wire);
     const answer = readAnswer(pending, oauth.form, run.authorization.request.codeChallenge);
-    const offered = await this.#withOffer(run);
+    const offered = await this.ports.interactionSteps.withOffer(run);
     return answer.kind === 'web'
       ? acceptInteractionPage.execute(offered, answer.pending)
       : acceptInteractionPresentation.execute(offered, answer.pending, answer.response);
@@ -120,15 +119,6 @@ export class ContinueInteraction extends needs({
     if (!isOpen) throw sessionFailure(interaction?.wire);
     const spending = { client: caller.client, used: caller.used };
     return { configured, now, authorization, interaction, session: undefined, spending };
-  }
-
-  /** @throws Failure `access_denied` when the offer ended meanwhile. */
-  async #withOffer(run: InteractionRun): Promise<InteractionRun> {
-    const { session, request } = run.authorization;
-    if (session === null) return run;
-    const found = (await this.ports.store.read(run.configured.tenantId).session(session.id))?.session;
-    if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
-    throw await this.ports.interactionSteps.deny(run, 'the offer is over');
   }
 }
 

@@ -10,6 +10,7 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { ExternalSessions } from './external-sessions.ts';
 import { ExternalTokens } from './external-tokens.ts';
+import { namingSchemes } from './wallet-challenges.ts';
 import { WalletTokens } from './wallet-tokens.ts';
 
 /** What a wallet sends to a protected endpoint, as it came. */
@@ -48,18 +49,12 @@ export class WalletAuthenticator extends needs({
    * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, and what
    *   `ExternalTokens` and `ExternalSessions` throw.
    */
-  async authenticate(
+  authenticate(
     configured: TenantConfiguration,
     credentials: WalletCredentials,
     expected: Expected,
   ): Promise<AuthenticatedWallet> {
-    try {
-      return await this.#authenticate(configured, credentials, expected);
-    } catch (error) {
-      if (!(error instanceof Failure) || (await configured.issuance()).dPopRequired) throw error;
-      // RFC 9449 section 7.2: the challenge names each scheme that is taken here
-      throw new Failure(error.code, { ...error.details, bearer: true }, { cause: error.cause });
-    }
+    return namingSchemes(configured, () => this.#authenticate(configured, credentials, expected));
   }
 
   async #authenticate(

@@ -25,7 +25,7 @@ export type AuthorizationServerFault =
 
 export class AuthorizationServerError extends Error {
   readonly fault: AuthorizationServerFault;
-  /** The `error` of an OAuth error response; with `refused` only. */
+  /** The `error` of an OAuth error response with `refused`; `userinfo`, and what is wrong with it, where that failed. */
   readonly error: string | undefined;
 
   /** @param message for the operator. Never a code, a token, a secret or text that the server wrote. */
@@ -73,6 +73,16 @@ export type CodeExchange = {
 export type TokenAnswer = {
   readonly idToken: string;
   readonly accessToken: string | undefined;
+};
+
+export type UserinfoExpectations = {
+  readonly tenantId: TenantId;
+  readonly clientId: string;
+  /** Of the ID token. */
+  readonly subject: string;
+  /** The access token that came with the ID token. */
+  readonly accessToken: string;
+  readonly now: Date;
 };
 
 export type LoginExpectations = {
@@ -137,4 +147,11 @@ export abstract class AuthorizationServers {
     token: string,
     expected: { readonly tenantId: TenantId; readonly now: Date },
   ): Promise<JsonObject | undefined>;
+
+  /**
+   * Asks the userinfo endpoint (OpenID Connect Core 1.0 section 5.3), whose answer is JSON or a JWT that the issuer signed.
+   * @returns every claim, `sub` is the one that was expected; undefined for an issuer without such an endpoint.
+   * @throws AuthorizationServerError whose `error` begins with `userinfo`.
+   */
+  abstract readUserinfo(issuer: string, expected: UserinfoExpectations): Promise<JsonObject | undefined>;
 }

@@ -9,6 +9,8 @@ import type { RefusalReason } from '../../domain/shared/refusal.ts';
 export type TrustAnchor = {
   /** DER, standard base64. */
   readonly certificate: string;
+  /** It vouches for exactly itself whatever it says of itself, also that it is a CA: only its times and its key are judged. */
+  readonly pin?: boolean;
 };
 
 export type ChainVerdict =
@@ -28,6 +30,8 @@ export type ChainVerdict =
       readonly anchorCertificate: string;
       /** How many certificates of the chain stand below the anchor; none where the leaf itself is the anchor. */
       readonly below: number;
+      /** The leaf is trusted as it is: what it says that it is for was not judged. */
+      readonly isPin?: true;
     }
   | { readonly trusted: false; readonly reason: RefusalReason; readonly detail: string };
 

@@ -22,6 +22,13 @@ export type FetchedListStats = {
   readonly hits: number;
   readonly misses: number;
   readonly entries: readonly { readonly uri: string; readonly fetchedAt: Date; readonly expiresAt: Date }[];
+  /** Lists whose last fetch failed, as long as nobody asks for them again. */
+  readonly failing: readonly {
+    readonly uri: string;
+    readonly reason: string;
+    readonly failedAt: Date;
+    readonly retriedAt: Date;
+  }[];
 };
 
 type Rules<L extends Fetched> = {
@@ -42,9 +49,10 @@ type Rules<L extends Fetched> = {
 export class FetchedLists<L extends Fetched> {
   readonly #rules: Rules<L>;
   readonly #lists: SharedLists<L>;
-  readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly until: number }>(
-    boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES),
-  );
+  readonly #failures = new LRUCache<
+    string,
+    { readonly refusal: Error; readonly at: number; readonly until: number }
+  >(boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES));
   readonly #fetching = new SingleFlight<L>();
   readonly #counts = new LRUCache<string, { hits: number; misses: number }>(boundedBytes(MAX_COUNT_BYTES));
 
@@ -81,7 +89,8 @@ export class FetchedLists<L extends Fetched> {
         return list;
       } catch (error) {
         if (isWanted() && isRefusal(error)) {
-          this.#failures.set(key, { refusal: error, until: clock.now().getTime() + failureMs });
+          const at = clock.now().getTime();
+          this.#failures.set(key, { refusal: error, at, until: at + failureMs });
         }
         throw error;
       }
@@ -95,7 +104,23 @@ export class FetchedLists<L extends Fetched> {
       expiresAt: this.#rules.freshUntil(list),
     }));
     const { hits, misses } = this.#counts.get(tenantId) ?? { hits: 0, misses: 0 };
-    return { size: entries.length, hits, misses, entries };
+    return { size: entries.length, hits, misses, entries, failing: this.#failing(tenantId) };
+  }
+
+  #failing(tenantId: string): FetchedListStats['failing'] {
+    const now = this.#rules.clock.now().getTime();
+    return [...this.#failures.entries()].flatMap(([key, { refusal, at, until }]) =>
+      tenantOf(key) === tenantId && now < until
+        ? [
+            {
+              uri: key.slice(key.lastIndexOf(' ') + 1),
+              reason: refusal.message,
+              failedAt: new Date(at),
+              retriedAt: new Date(until),
+            },
+          ]
+        : [],
+    );
   }
 
   /** The next look fetches, also while a fetch that began before is under way. */

@@ -7,6 +7,7 @@ import {
   type ListLifetime,
   listLifetime,
   OWN_LIST_SECONDS,
+  type SeenRelease,
 } from '../../domain/trust-lists/freshness.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
@@ -41,7 +42,8 @@ type Wanted = {
 type Known = {
   readonly uri: string;
   readonly list: TrustList;
-  readonly contentHash: string;
+  /** Of the very document. */
+  readonly documentHash: string;
   readonly size: number;
   readonly fetchedAt: Date;
   readonly lifetime: ListLifetime;
@@ -126,7 +128,7 @@ export class TrustLists extends needs({
     const { text, signers } =
       own === undefined ? await this.#download(wanted) : await this.#read(own, wanted);
     const now = this.ports.clock.now();
-    const { list, contentHash } = isXml(text)
+    const { list, contentHash, documentHash } = isXml(text)
       ? await this.#openXml(text, signers, now)
       : verifyTrustList(this.ports, text, signers, now);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
@@ -134,14 +136,15 @@ export class TrustLists extends needs({
     const id = hash('sha256', uri, 'base64url');
     const releases = this.ports.store.lists(wanted.tenantId);
     checkJump(await releases.release(id), release, now);
-    checkSuccession(await releases.noteRelease(id, release, now), release);
+    checkSuccession(await releases.noteRelease(id, release, now), { ...release, documentHash });
     const before = this.#lists.peek(key);
-    const isSame = before?.contentHash === contentHash;
+    const isSame = before?.documentHash === documentHash;
+    if (!isSame && before?.list.sequenceNumber === list.sequenceNumber) this.#warnOfDates(wanted, release);
     const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);
     return {
       uri,
       list: isSame ? before.list : list,
-      contentHash,
+      documentHash,
       size: text.length,
       fetchedAt: now,
       lifetime,
@@ -153,7 +156,16 @@ export class TrustLists extends needs({
     const signers = anchors.map(({ certificate }) => certificate);
     const bytes = Buffer.from(text, 'latin1');
     const opened = await this.ports.signedXmlDocuments.open(bytes, TRUSTED_LIST_ROOT, signers, now);
-    return { list: readTrustedList(opened.document, now), contentHash: opened.contentHash };
+    const { document, contentHash } = opened;
+    // Its dates are part of it: one with others under the same number is another.
+    return { list: readTrustedList(document, now), contentHash, documentHash: contentHash };
+  }
+
+  /** TS 119 602 section 6.3.2: each release has a number of its own. */
+  #warnOfDates({ tenantId, uri }: Wanted, { sequenceNumber }: SeenRelease): void {
+    const { origin, pathname } = new URL(uri);
+    const about = { tenantId, list: origin + pathname, sequenceNumber };
+    this.ports.log.warn('trust list with other dates under the same number', about);
   }
 
   /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */

@@ -3,6 +3,7 @@ import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { allowsPurpose } from '../../domain/keys/certificate-purpose.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import { contentHashOf } from '../../domain/trust-lists/freshness.ts';
 import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
 import { checkSigningTime, openSignedList, type SignedList } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
@@ -29,24 +30,26 @@ export function pinSigners(pems: readonly string[]): PinnedSigners {
 
 type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
 
+export type VerifiedList = {
+  readonly list: TrustList;
+  /** Of the very document, and of what it says without its dates; SHA-256, base64url. */
+  readonly documentHash: string;
+  readonly contentHash: string;
+};
+
 /**
  * Checks a list as it came, its signature before anything that it says.
  * @throws TrustListRefusal also for a list that no pinned certificate vouches for.
  */
-export function verifyTrustList(
-  ports: Ports,
-  text: string,
-  signers: PinnedSigners,
-  now: Date,
-): { readonly list: TrustList; readonly contentHash: string } {
+export function verifyTrustList(ports: Ports, text: string, signers: PinnedSigners, now: Date): VerifiedList {
   const opened = openSignedList(text);
   const key = signerKey(ports.certificates, opened.signer, signers, now);
   // RFC 8725 section 3.1: the algorithm follows from the key.
   if (algorithmOf(key) !== opened.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
-  const { jws, contentHash } = opened;
+  const { jws, documentHash } = opened;
   if (!ports.signatures.verify(key, jws.signingInput, jws.signature)) throw new TrustListRefusal('signature');
   checkSigningTime(opened, now);
-  return { list: readTrustList(jws.payload, now), contentHash };
+  return { list: readTrustList(jws.payload, now), documentHash, contentHash: contentHashOf(jws.payload) };
 }
 
 function signerKey(

@@ -162,7 +162,7 @@ function checkIssuer(
   if (!verdict.trusted) throw new Refusal(verdict.reason, verdict.detail);
 
   const signer = readDocumentSigner(leaf);
-  if (isProfiled(expected)) checkDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
+  if (isProfiled(expected) && verdict.isPin !== true) checkDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
   const mso = readMso(payload);
   checkValidity(mso.validity, signer, now);
   return { issuer: verdict, chain, mso };

@@ -36,7 +36,7 @@ export function checkReferences(
     if ('trustList' in anchor) return trustListFaults(anchor, publicUrl, path);
     const fault =
       'certificate' in anchor
-        ? anchorFault(anchor.certificate, `${path}.certificate`, certificates, now)
+        ? anchorFault(anchor, `${path}.certificate`, certificates, now)
         : keyChainFault(anchor.keyChainId, chains, path);
     return fault === undefined ? [] : [fault];
   });
@@ -98,7 +98,7 @@ function certificateFault(pem: string, path: string): FieldError | undefined {
 
 /** What could vouch for no credential, now or ever, is a mistake, and every presentation would be refused for it. */
 function anchorFault(
-  pem: string,
+  { certificate: pem, pin = false }: Extract<TrustAnchorConfig, { certificate: string }>,
   path: string,
   certificates: Certificates,
   now: Date,
@@ -109,7 +109,7 @@ function anchorFault(
   if (unreadable !== undefined || certificate === undefined) return unreadable;
   const refuse = (why: string) => ({ path, message: `The certificate can vouch for no credential: ${why}.` });
   if (certificate.notAfter <= now) return refuse('it has ended');
-  if (certificate.basicConstraints?.ca === true) {
+  if (certificate.basicConstraints?.ca === true && !pin) {
     const { keyUsage } = certificate;
     return keyUsage === undefined || keyUsage.has(KEY_USAGE.keyCertSign)
       ? undefined
@@ -118,7 +118,7 @@ function anchorFault(
   // One that counts later is trusted from then on.
   const then = certificate.notBefore > now ? certificate.notBefore : now;
   const verdicts = (['SD-JWT VC', 'mdoc'] as const).map((purpose) =>
-    certificates.validate([base64], [{ certificate: base64 }], then, { purpose }),
+    certificates.validate([base64], [{ certificate: base64, pin }], then, { purpose }),
   );
   const [first] = verdicts;
   return verdicts.some(({ trusted }) => trusted) || first === undefined || first.trusted

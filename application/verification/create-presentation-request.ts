@@ -5,11 +5,11 @@ import { publicIdOf } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
+import { invocationUri } from '../../domain/shared/invocation-uri.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import {
-  invocationUri,
   postedParameters,
   REQUEST_OBJECT_TYPE,
   redirectUriClientId,
@@ -196,6 +196,7 @@ export class CreatePresentationRequest extends needs({
       base: requestParameters({
         ...asked,
         encryptionJwk: encryption?.publicJwk,
+        asker: configuration,
         verifierInfo: await info(this.ports, configured, configuration, signer?.chain, now),
       }),
     };

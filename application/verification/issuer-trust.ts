@@ -71,18 +71,24 @@ function read(
 ): Configured {
   const roots = new Map(chains.map((chain) => [chain.id, chain.root?.certificate]));
   const certificates: string[] = [];
+  const pins: string[] = [];
   const sources: ListSource[] = [];
   for (const anchor of trustAnchors) {
     if ('ownAuthorities' in anchor) certificates.push(...chains.flatMap(authoritiesOf));
-    else if ('certificate' in anchor)
-      certificates.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
-    else if ('keyChainId' in anchor) certificates.push(...[roots.get(anchor.keyChainId) ?? []].flat());
+    else if ('certificate' in anchor) {
+      const named = anchor.pin === true ? pins : certificates;
+      named.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
+    } else if ('keyChainId' in anchor) certificates.push(...[roots.get(anchor.keyChainId) ?? []].flat());
     else {
       const { trustList: uri, signedBy = [], serviceTypes } = anchor;
       sources.push({ uri, signers: pinSigners(signedBy), purpose: credentialIssuers(serviceTypes) });
     }
   }
-  return { anchors: [...new Set(certificates)].map((certificate) => ({ certificate })), sources };
+  const anchors = [
+    ...[...new Set(certificates)].map((certificate) => ({ certificate })),
+    ...[...new Set(pins)].map((certificate) => ({ certificate, pin: true })),
+  ];
+  return { anchors, sources };
 }
 
 /** Whose credentials of a key chain count: its CA's, also of a former one; without a CA here its own certificates'. */
@@ -102,7 +108,8 @@ function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTru
     const own = [...gatherAnchors([one]).values()].map(({ certificate }) => ({ certificate }));
     return own.length === 0 ? [] : [{ uri: one.source.uri, anchors: own }];
   });
-  const known = new Set(anchors.map(({ certificate }) => certificate));
+  // A pin vouches for less than the same certificate on a list.
+  const known = new Set(anchors.filter(({ pin }) => pin !== true).map(({ certificate }) => certificate));
   const added = [...listed.values()].filter(({ certificate }) => !known.has(certificate));
   return {
     anchors: [...anchors, ...added.map(({ certificate }) => ({ certificate }))],

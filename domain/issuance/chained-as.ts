@@ -13,10 +13,17 @@ export const ChainedAsConfig = z
         clientId: textUpTo(500).describe('our client there'),
         clientSecret: textUpTo(4096).optional().describe('none for a public client; PKCE is used always'),
         scopes: listUpTo(textUpTo(200), 50).default(['openid', 'profile']),
+        userinfo: z
+          .boolean()
+          .optional()
+          .describe(
+            'false: its userinfo endpoint is not asked; unless stated it is, where it has one, and a login fails when that ' +
+              'gives no claims of the same user, for example since access tokens are for another API',
+          ),
       })
       .describe(
         'the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims ' +
-          'of its ID token, and of its access token where that is a JWT of its own, reach the claims webhook as ' +
+          'of its ID token, of its userinfo endpoint, and of its access token where that is a JWT of its own, reach the claims webhook as ' +
           '`identity.token_claims`',
       ),
     token: z

@@ -72,7 +72,7 @@ export const CredentialConfigurationBody = z
       .nullish()
       .describe(
         'Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: ' +
-          'what it is made of (vct, config.display, config.claims, frame, description) cannot be changed, nor the ' +
+          'what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the ' +
           'configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out',
       ),
     claims: jsonObject('an object of claims')

@@ -4,8 +4,8 @@ import { isJsonObject, isTexts, type JsonObject } from '../shared/json.ts';
 import { type CredentialConfiguration, type ProofType, proofTypesOf } from './configuration.ts';
 
 /**
- * Which configuration a credential request names (OpenID4VCI 1.0 section 8.2). Unknown values are told before a
- * wrong kind of name, so that a wallet learns the real fault.
+ * Which configuration a credential request names (OpenID4VCI 1.0 section 8.2). Wallets are in use that name a configuration
+ * although the token response had identifiers: each of these stands for one configuration, so it is clear what they mean.
  * @throws Failure `invalid_credential_request`, `unknown_credential_configuration`,
  *   `unknown_credential_identifier`, `insufficient_scope`.
  */
@@ -36,12 +36,6 @@ export function resolveConfiguration(
   const configuration = find(named);
   if (configuration === undefined) {
     throw new Failure('unknown_credential_configuration', 'this issuer has no such credential configuration');
-  }
-  if (configurationId !== undefined && token.identifiers) {
-    throw new Failure(
-      'invalid_credential_request',
-      'use one of the credential_identifiers of the token response',
-    );
   }
   if (!token.credentialConfigurationIds.includes(named)) {
     throw new Failure('insufficient_scope', 'the access token does not cover this credential configuration');

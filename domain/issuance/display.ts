@@ -20,3 +20,21 @@ export const DisplayInfo = written({
   locale: Locale.optional(),
   logo: Logo.optional().describe('Of the issuer'),
 }).meta({ id: 'DisplayInfo' });
+
+type Images = { logo?: unknown; background_image?: unknown };
+
+/**
+ * What wallets are shown. An image of an earlier release whose address is none is left out: one such address makes libraries
+ * refuse the metadata with all that the tenant issues.
+ */
+export function withReadableImages<T extends Images>(display: T): T {
+  const read: Images = { ...display };
+  for (const name of ['logo', 'background_image'] as const) {
+    const image = read[name];
+    if (image === undefined || image === null) continue;
+    const uri = ImageUri.safeParse((image as { readonly uri?: unknown }).uri);
+    if (uri.success) read[name] = { ...image, uri: uri.data };
+    else delete read[name];
+  }
+  return read as T;
+}

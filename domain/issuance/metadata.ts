@@ -4,6 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
+import { withReadableImages } from './display.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
 import { bindingMethodOf } from './stated-abilities.ts';
 import { publishedAlgorithms } from './wallet-algorithms.ts';
@@ -71,7 +72,7 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
     batch_credential_issuance: issuance.batchSize >= 2 ? { batch_size: issuance.batchSize } : undefined,
     // TS3 1.5 section 2.4: beside the configurations, since it is about the wallet
     preferred_client_status_period: issuance.preferredClientStatusPeriod,
-    display: issuance.display,
+    display: issuance.display.map(withReadableImages),
     credential_configurations_supported: Object.fromEntries(
       configurations.map((configuration) => [configuration.id, configurationMetadata(configuration, parts)]),
     ),
@@ -130,7 +131,9 @@ function configurationMetadata(
 
 /** What users see of a credential; absent where nobody said anything. */
 function ofUsers({ display = [], claims = [] }: CredentialConfiguration['config']) {
-  return display.length === 0 && claims.length === 0 ? undefined : { display, claims };
+  return display.length === 0 && claims.length === 0
+    ? undefined
+    : { display: display.map(withReadableImages), claims };
 }
 
 function proofTypes(

@@ -3,6 +3,7 @@ import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
 import { SessionReference } from '../sessions/session-search.ts';
 import { listUpTo, Reference, wholeNumber } from '../shared/bounds.ts';
 import { invalidInput } from '../shared/failure.ts';
+import { InvocationUri, invocationUri } from '../shared/invocation-uri.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 
@@ -78,6 +79,9 @@ export const OfferRequest = z
       ),
     notifyWebhook: WebhookConfig.optional().describe(
       'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
+    ),
+    invocationUri: InvocationUri.optional().describe(
+      'what starts the wallet: openid-credential-offer:// unless stated, haip-vci://, or the address of a wallet of yours',
     ),
     reference: SessionReference.optional(),
     expiresIn: wholeNumber(30, 31_536_000)
@@ -199,7 +203,10 @@ function describeTxCode(code: string, description: string | undefined): JsonObje
   };
 }
 
-/** OpenID4VCI 1.0 section 4.1.3: the link, by reference. */
-export function offerLink(offerUri: string): string {
-  return `openid-credential-offer://?credential_offer_uri=${encodeURIComponent(offerUri)}`;
+/** OpenID4VCI 1.0 section 4.1.2: what starts a wallet when the issuer knows none. */
+const INVOCATION_URI = 'openid-credential-offer://';
+
+/** OpenID4VCI 1.0 section 4.1.3: the link, by reference. @param base scheme of wallets, or the universal link of one. */
+export function offerLink(offerUri: string, base = INVOCATION_URI): string {
+  return invocationUri(base, { credential_offer_uri: offerUri });
 }

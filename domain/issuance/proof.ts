@@ -102,9 +102,10 @@ export function acceptJwtProof(
     throw refused('iat is missing or outside the accepted window; check the clock');
   }
   assertWithinTimes(proof.payload, now);
-  // OpenID4VCI 1.0 appendix F.1: the client id, and absent for anonymous access
-  if (iss !== undefined && iss !== expected.clientId)
-    throw refused('iss is not the client of this access token');
+  // OpenID4VCI 1.0 appendix F.1: the client id. A token of nobody is used by whoever has its key, so that there is no client
+  // whose name this could be: wallets that call themselves something there are in use.
+  const isOther = expected.clientId === undefined ? typeof iss !== 'string' : iss !== expected.clientId;
+  if (iss !== undefined && isOther) throw refused('iss is not the client of this access token');
   if (typeof nonce !== 'string' || nonce === '')
     throw refused('nonce is missing; get one from the nonce endpoint');
   return nonce;

@@ -4,7 +4,9 @@ import type { JsonObject } from '../shared/json.ts';
 import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
 import { disclosability } from './disclosability.ts';
+import { withReadableImages } from './display.ts';
 import { vctOf } from './metadata.ts';
+import { knownPaths } from './type-claims.ts';
 
 type ClaimDescription = NonNullable<CredentialConfiguration['config']['claims']>[number];
 type TypeObject = Exclude<CredentialConfiguration['vct'], string | null | undefined>;
@@ -26,7 +28,7 @@ export function typeMetadata(
     name: config.display?.[0]?.name,
     description,
     display: config.display?.flatMap(typeDisplay),
-    claims: config.claims?.map((claim) => claimMetadata(claim, frame)),
+    claims: claimsOf(configuration, frame),
     ...withLocales(own),
     vct: vctOf(configuration, issuer),
   });
@@ -37,7 +39,7 @@ function withLocales(own: TypeObject): TypeObject {
   const { display, claims } = own;
   return {
     ...own,
-    ...(display !== undefined && { display: display.map(withLocale) }),
+    ...(display !== undefined && { display: display.map(withLocale).map(withReadableLook) }),
     ...(claims !== undefined && {
       claims: claims.map((claim) => {
         const { display: shown } = claim;
@@ -45,6 +47,14 @@ function withLocales(own: TypeObject): TypeObject {
       }),
     }),
   };
+}
+
+type TypeDisplay = NonNullable<TypeObject['display']>[number];
+
+function withReadableLook(display: TypeDisplay): TypeDisplay {
+  const { rendering } = display ?? {};
+  if (rendering?.simple === undefined) return display;
+  return { ...display, rendering: { ...rendering, simple: withReadableImages(rendering.simple) } };
 }
 
 function withLocale<T>(display: T): T {
@@ -62,10 +72,20 @@ export function integrityOf(document: string): string {
 function typeDisplay(display: CredentialDisplay): JsonObject[] {
   const { name, locale, description, ...rendering } = display;
   if (locale === undefined) return [];
-  const { logo, background_image, background_color, text_color } = rendering;
+  const { logo, background_image, background_color, text_color } = withReadableImages(rendering);
   const simple = compact({ logo, background_image, background_color, text_color });
   const hasLook = Object.keys(simple).length > 0;
   return [compact({ locale, name, description, rendering: hasLook ? { simple } : undefined })];
+}
+
+/** All that a credential may have; what is said of some of them stands beside. */
+function claimsOf(configuration: CredentialConfiguration, frame: Frame | undefined): JsonObject[] {
+  const described = new Map(
+    (configuration.config.claims ?? []).map((claim) => [JSON.stringify(claim.path), claim]),
+  );
+  return knownPaths(configuration, frame).map((path) =>
+    claimMetadata(described.get(JSON.stringify(path)) ?? { path }, frame),
+  );
 }
 
 /** SD-JWT VC section 5.6 */

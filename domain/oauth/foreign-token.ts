@@ -102,14 +102,24 @@ export function acceptForeignClaims(
   claims: JsonObject,
   expected: { readonly issuer: string; readonly audience: string | undefined; readonly now: Date },
 ): void {
-  const { iss, aud, exp, nbf, iat } = claims;
+  const { iss, aud, exp } = claims;
   if (iss !== expected.issuer) throw new ForeignTokenError('issuer');
   if (expected.audience !== undefined && !readAudiences(aud).includes(expected.audience)) {
     throw new ForeignTokenError('audience');
   }
-  const now = expected.now.getTime() / 1000;
+  if (exp === undefined) throw new ForeignTokenError('expired');
+  acceptForeignTimes(claims, expected.now);
+}
+
+/**
+ * The times that a token has; none is demanded.
+ * @throws ForeignTokenError `expired`, `not_yet_valid`.
+ */
+export function acceptForeignTimes({ exp, nbf, iat }: JsonObject, at: Date): void {
+  const now = at.getTime() / 1000;
   // RFC 7519 section 4.1.4
-  if (!isTime(exp) || exp + SKEW_SECONDS <= now) throw new ForeignTokenError('expired');
+  if (exp !== undefined && (!isTime(exp) || exp + SKEW_SECONDS <= now))
+    throw new ForeignTokenError('expired');
   // RFC 7519 sections 4.1.5 and 4.1.6
   for (const time of [nbf, iat]) {
     if (time !== undefined && (!isTime(time) || time - SKEW_SECONDS > now)) {

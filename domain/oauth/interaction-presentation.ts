@@ -1,6 +1,6 @@
 import { Failure } from '../shared/failure.ts';
 import { type Json, type JsonObject, MAX_STRANGER_MEMBERS, parseJsonObject } from '../shared/json.ts';
-import { requestParameters } from '../verification/request-object.ts';
+import { type Asker, requestParameters } from '../verification/request-object.ts';
 import type { PendingPresentation } from './interaction.ts';
 import { type InteractionWire, responseModeOf } from './interaction-wire.ts';
 
@@ -12,6 +12,7 @@ export function presentationParameters(
   wire: InteractionWire,
   pending: PendingPresentation,
   verifierInfo: readonly JsonObject[],
+  asker: Asker,
 ): JsonObject {
   const { nonce, dcqlQuery, encryption, transactionData } = pending;
   const responseMode = responseModeOf(wire, encryption !== undefined);
@@ -23,6 +24,7 @@ export function presentationParameters(
     encryptionJwk,
     transactionData,
     verifierInfo,
+    asker,
   });
 }
 

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { WEB_ADDRESS_PATTERN } from '../shared/address-patterns.ts';
+import { PAGE_PATTERN } from '../shared/address-patterns.ts';
 import { Reference } from '../shared/bounds.ts';
+import { isUri } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 
 const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
+
+const isPage = (text: string) => isUri(text) && isWebAddress(text);
 
 /** What the wallet's user does before a credential is issued, one after the other. */
 export const InteractiveAction = z
@@ -23,10 +26,10 @@ export const InteractiveAction = z
         .string()
         .max(2048)
         .refine(
-          (text) => isWebAddress(text.replaceAll('{auth_session}', 'x')),
-          'an http or https address; {auth_session} in it is replaced',
+          (text) => isPage(text.replaceAll('{auth_session}', 'x')),
+          'an http or https address of characters of a URI (RFC 3986); {auth_session} in it is replaced',
         )
-        .meta({ pattern: WEB_ADDRESS_PATTERN })
+        .meta({ pattern: PAGE_PATTERN })
         .describe(
           'The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter ' +
             'return_to is appended: where the page sends the browser when the user is done, with &error=access_denied ' +

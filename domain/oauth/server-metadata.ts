@@ -7,6 +7,7 @@ export type ServerMetadata = {
   readonly authorizationEndpoint: string | undefined;
   readonly tokenEndpoint: string | undefined;
   readonly jwksUri: string | undefined;
+  readonly userinfoEndpoint: string | undefined;
   readonly clientAuthenticationMethods: readonly string[];
   /** Whether its authorization responses carry `iss` (RFC 9207 section 3). */
   readonly namesItselfInResponses: boolean;
@@ -43,15 +44,19 @@ export function readServerMetadata(document: JsonObject, issuer: string): Server
     authorizationEndpoint: document['authorization_endpoint'],
     tokenEndpoint: document['token_endpoint'],
     jwksUri: document['jwks_uri'],
+    userinfoEndpoint: document['userinfo_endpoint'],
     // RFC 8414 section 2: what an absent list means.
     clientAuthenticationMethods: methods === undefined ? ['client_secret_basic'] : methods,
     namesItselfInResponses: document['authorization_response_iss_parameter_supported'] === true,
   };
-  const { authorizationEndpoint, tokenEndpoint, jwksUri, clientAuthenticationMethods } = metadata;
+  const { authorizationEndpoint, tokenEndpoint, jwksUri, userinfoEndpoint, clientAuthenticationMethods } =
+    metadata;
   if (!isEndpoint(authorizationEndpoint, issuer) || !isEndpoint(tokenEndpoint, issuer)) return 'bad_metadata';
-  if (!isEndpoint(jwksUri, issuer) || !isTexts(clientAuthenticationMethods)) return 'bad_metadata';
+  if (!isEndpoint(jwksUri, issuer) || !isEndpoint(userinfoEndpoint, issuer)) return 'bad_metadata';
+  if (!isTexts(clientAuthenticationMethods)) return 'bad_metadata';
   if (clientAuthenticationMethods.length > MAX_METHODS) return 'bad_metadata';
-  return { ...metadata, authorizationEndpoint, tokenEndpoint, jwksUri, clientAuthenticationMethods };
+  const endpoints = { authorizationEndpoint, tokenEndpoint, jwksUri, userinfoEndpoint };
+  return { ...metadata, ...endpoints, clientAuthenticationMethods };
 }
 
 /** Absent, or an address that is no weaker than the issuer's: the one who is at https does not send us to http. */

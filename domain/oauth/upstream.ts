@@ -48,7 +48,14 @@ export function isResponseFrom(metadata: ServerMetadata, iss: string | undefined
   return iss === undefined ? !metadata.namesItselfInResponses : iss === metadata.issuer;
 }
 
-/** All claims, unfiltered; where both tokens have one, the ID token is right. */
-export function mergeClaims(accessToken: JsonObject | undefined, idToken: JsonObject): JsonObject {
-  return { ...accessToken, ...idToken };
+/**
+ * All claims, unfiltered. What the ID token says is right, for it is signed for us; then what the userinfo endpoint says, which
+ * is about the user; then the access token, which is meant for somebody else.
+ */
+export function mergeClaims(
+  accessToken: JsonObject | undefined,
+  userinfo: JsonObject | undefined,
+  idToken: JsonObject,
+): JsonObject {
+  return { ...accessToken, ...userinfo, ...idToken };
 }

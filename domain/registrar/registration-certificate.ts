@@ -7,7 +7,7 @@ import {
   understandsCritical,
 } from '../formats/jose/compact.ts';
 import { defined } from '../shared/defined.ts';
-import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import type { RegisteredCredential } from './coverage.ts';
 
@@ -129,21 +129,27 @@ function readIntendedUse(payload: JsonObject): string | undefined {
 }
 
 function readCredentials(value: Json): readonly RegisteredCredential[] {
-  return readList(value, MAX_CREDENTIALS, 'credentials').map((entry) => {
-    if (!isJsonObject(entry)) throw malformed('credentials');
-    // `claims` is what the list was called before V1.2.1. Of two, others may read the other one.
+  return readList(value, MAX_CREDENTIALS, 'credentials').map((entry, index) => {
+    const place = `credentials.${index}`;
+    if (!isJsonObject(entry)) throw malformed(place);
+    // `claims` is what the list was called before V1.2.1. Of two that differ, others may read the other one.
     const { format, meta = {}, claim, claims = claim } = entry;
-    const isAmbiguous = claim !== undefined && claims !== claim;
-    if (typeof format !== 'string' || !isJsonObject(meta) || isAmbiguous) throw malformed('credentials');
-    return { format, meta, ...(claims !== undefined && { claims: readClaims(claims) }) };
+    if (typeof format !== 'string') throw malformed(`${place}.format`);
+    if (!isJsonObject(meta)) throw malformed(`${place}.meta`);
+    if (claim !== undefined && canonicalJson(claims) !== canonicalJson(claim)) {
+      throw new RegistrationCertificateRefusal(`its ${place}.claim and ${place}.claims differ`);
+    }
+    const name = claim === undefined ? 'claims' : 'claim';
+    return { format, meta, ...(claims !== undefined && { claims: readClaims(claims, `${place}.${name}`) }) };
   });
 }
 
-function readClaims(value: Json): NonNullable<RegisteredCredential['claims']> {
-  return readList(value, MAX_CLAIMS, 'credentials').map((entry) => {
-    if (!isJsonObject(entry) || !Array.isArray(entry['path'])) throw malformed('credentials');
+function readClaims(value: Json, place: string): NonNullable<RegisteredCredential['claims']> {
+  return readList(value, MAX_CLAIMS, place).map((entry, index) => {
+    if (!isJsonObject(entry)) throw malformed(`${place}.${index}`);
     const { path, values } = entry;
-    if (values !== undefined && !Array.isArray(values)) throw malformed('credentials');
+    if (!Array.isArray(path)) throw malformed(`${place}.${index}.path`);
+    if (values !== undefined && !Array.isArray(values)) throw malformed(`${place}.${index}.values`);
     return defined({ path: path as readonly Json[], values: values as readonly Json[] | undefined });
   });
 }

@@ -141,12 +141,22 @@ export type Delivery = {
   readonly told?: JsonObject;
 };
 
+/** Why a wallet that came to collect went away without. `reason` is our own sentence, without a claim or a token. */
+export type RefusedAttempt = {
+  readonly at: string;
+  readonly code: string;
+  readonly reason: string;
+  readonly requestId?: string;
+};
+
 export type SessionOutcome = {
   /** Who an external authorization server says the user is. */
   readonly external?: { readonly issuer: string; readonly subject: string };
   readonly failure?: SessionFailure;
   readonly deliveries?: readonly Delivery[];
   readonly notifications?: readonly JsonObject[];
+  /** Refused requests of wallets that came to collect; the first ones. */
+  readonly attempts?: readonly RefusedAttempt[];
   /** Credentials that were revoked since the provider of their wallet revoked it. */
   readonly revokedWithWallet?: readonly JsonObject[];
   /** Verified credentials: per DCQL id the claims that were asked for. */

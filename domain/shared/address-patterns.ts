@@ -43,30 +43,38 @@ const HOST = `(([A-Za-z0-9-]+\\.)*[A-Za-z][A-Za-z0-9-]*|(${NUMBER}\\.){3}${NUMBE
 const OWN_PORT = '(:([1-9][0-9]{3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?';
 /** Schemes of http (RFC 9110 section 4.2) with a host, without credentials. */
 const PLACE = `https?://${HOST}`;
-const WEB = `${PLACE}([/?#][!-~]*)?`;
-const DATA =
-  "data:image/(png|jpeg|gif|webp|avif|svg\\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|,[A-Za-z0-9._~!$&'()*+,;=:@/?%-]+)";
-/** Characters of a URI (RFC 3986 section 2) but those that start a part of it. */
-const PLAIN = "A-Za-z0-9._~!$&'()*+,;=%-";
-const REST = `[${PLAIN}:/?@]*`;
+/** Characters of a URI (RFC 3986 section 2) but those that start a part of it, and `%`, which encodes others. */
+const PLAIN = "A-Za-z0-9._~!$&'()*+,;=-";
+const ENCODED = '%[0-9A-Fa-f]{2}';
+const SESSION_ID = '|\\{sessionId\\}';
+/** @param more what may stand in it besides, as a further alternative. */
+const first = (more = '') => `([${PLAIN}]|${ENCODED}${more})`;
+const rest = (more = '') => `([:/?@${PLAIN}]|${ENCODED}${more})*`;
+const FRAGMENT = `(#${rest()})?`;
+const web = (more = '') => `${PLACE}([/?]${rest(more)})?(#${rest(more)})?`;
+const WEB = web();
+const DATA = `data:image/(png|jpeg|gif|webp|avif|svg\\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|,([A-Za-z0-9._~!$&'()*+,;=:@/?-]|${ENCODED})+)`;
 const SCHEME_OF_APP = `([a-z][a-z0-9+-]*(\\.[a-z0-9+-]+)+|${SCHEMES_OF_WALLETS.join('|')})`;
-/** @param more characters that may stand in it. */
-const app = (more: string) => {
-  const first = `[${PLAIN}${more}]`;
-  const rest = `[${PLAIN}${more}:/?@]*`;
-  return `${SCHEME_OF_APP}:((//[A-Za-z0-9._~-]*)?([/?](${first}${rest})?)?|${first}${rest})`;
+const app = (more = '') => {
+  const path = `[/?](${first(more)}${rest(more)})?`;
+  return `${SCHEME_OF_APP}:(//[A-Za-z0-9._~-]*(${path})?|${path}|${first(more)}${rest(more)})`;
 };
+const HARMFUL = HARMFUL_SCHEMES.join('|');
 
 export const WEB_ADDRESS_PATTERN = `^${WEB}$`;
-export const ISSUER_PATTERN = `^${PLACE}(/[!"$->@-\\[\\]-~]*)?$`;
+/** `{auth_session}` may stand in it. */
+export const PAGE_PATTERN = `^${web('|\\{auth_session\\}')}$`;
+export const ISSUER_PATTERN = `^${PLACE}(/([:/@${PLAIN}]|${ENCODED})*)?$`;
 export const IMAGE_PATTERN = `^(${WEB}|${DATA})$`;
-export const CONTACT_PATTERN = `^(${WEB}|mailto:[A-Za-z0-9._~+%-]+@[A-Za-z0-9.-]+|tel:[0-9+()-]+)$`;
+export const CONTACT_PATTERN = `^(${WEB}|mailto:[A-Za-z0-9._~+-]+@[A-Za-z0-9.-]+|tel:[0-9+()-]+)$`;
 /** Any URI but those that run, open or read something. */
-export const URI_PATTERN = `^(${WEB}|(?!(${HARMFUL_SCHEMES.join('|')}|https?|wss?|ftp):)[a-z][a-z0-9+.-]*:[${PLAIN}][${PLAIN}:/?#@]*)$`;
-export const REDIRECT_PATTERN = `^(https://${HOST}([/?]${REST})?|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])${PORT}([/?]${REST})?|${app('')})$`;
+export const URI_PATTERN = `^(${WEB}|(?!(${HARMFUL}|https?|wss?|ftp):)[a-z][a-z0-9+.-]*:${first()}${rest()}${FRAGMENT})$`;
+/** A URI, or a name that reads as a relative one. */
+export const NAME_PATTERN = `^(${WEB}|(?!(${HARMFUL}|https?):)[a-z][a-z0-9+.-]*:${first()}${rest()}${FRAGMENT}|${first()}(${first()}|[/?@])*${FRAGMENT})$`;
+export const REDIRECT_PATTERN = `^(https://${HOST}([/?]${rest()})?|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])${PORT}([/?]${rest()})?|${app()})$`;
 /** `{sessionId}` may stand in it. */
-export const RETURN_PATTERN = `^(${WEB}|${app('{}')})$`;
-export const INVOCATION_PATTERN = `^(https://${HOST}([/?][!-"$-~]*)?|${SCHEME_OF_APP}://([/?]?[${PLAIN}]${REST})?)$`;
+export const RETURN_PATTERN = `^(${web(SESSION_ID)}|${app(SESSION_ID)})$`;
+export const INVOCATION_PATTERN = `^(https://${HOST}([/?]${rest()})?|${SCHEME_OF_APP}://([/?]?${first()}${rest()})?)$`;
 export const ORIGIN_PATTERN = `^(https://(([a-z0-9-]+\\.)*[a-z][a-z0-9-]*|(${NUMBER}\\.){3}${NUMBER})${OWN_PORT}|http://(localhost|127\\.0\\.0\\.1|\\[::1\\]|([a-z0-9-]+\\.)+localhost)${OWN_PORT}|(android|platform|ios):[!-~]+)$`;
 /** One line of text. */
 export const LINE_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';

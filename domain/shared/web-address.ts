@@ -4,9 +4,11 @@ import {
   HARMFUL_SCHEMES,
   IMAGE_PATTERN,
   ISSUER_PATTERN,
+  NAME_PATTERN,
   URI_PATTERN,
   WEB_ADDRESS_PATTERN,
 } from './address-patterns.ts';
+import { isUri, isUriReference, normalWebAddress } from './uri.ts';
 
 /** @returns an http or https address without credentials; undefined for everything else. */
 export function readWebAddress(text: string): URL | undefined {
@@ -17,10 +19,16 @@ export function readWebAddress(text: string): URL | undefined {
 
 export const isWebAddress = (text: string) => readWebAddress(text) !== undefined;
 
+/** What an address lacks that reads well and is no URI. */
+const CHARACTERS = 'characters of a URI (RFC 3986); write others as %7C and the like';
+const isWebUri = (text: string) => isUri(text) && isWebAddress(text);
+
+/** Stored as it is sent: what is no character of a URI is encoded, where a browser would do so, and refused elsewhere. */
 export const WebAddress = z
   .string()
+  .overwrite(normalWebAddress)
   .max(2048)
-  .refine(isWebAddress, 'an http or https address without credentials')
+  .refine(isWebUri, `an http or https address without credentials, of ${CHARACTERS}`)
   .meta({ pattern: WEB_ADDRESS_PATTERN });
 
 const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
@@ -28,32 +36,38 @@ const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
 /** Where somebody can be reached: a page, a mail address or a telephone. */
 export const ContactUri = z
   .string()
+  .overwrite(normalWebAddress)
   .max(2048)
   .refine(
-    (text) => CONTACTS.includes(URL.parse(text)?.protocol ?? ''),
-    'an address that begins with https:, http:, mailto: or tel:',
+    (text) => isUri(text) && CONTACTS.includes(URL.parse(text)?.protocol ?? ''),
+    `an address that begins with https:, http:, mailto: or tel:, of ${CHARACTERS}`,
   )
   .meta({ pattern: CONTACT_PATTERN });
 
 /** Of an authorization server: as tokens and metadata name it, character by character (RFC 8414 section 2). */
-export const IssuerAddress = WebAddress.refine(
-  (text) => !/[?#\s\\]/.test(text),
-  'an issuer has neither query nor fragment',
-).meta({ pattern: ISSUER_PATTERN });
+export const IssuerAddress = z
+  .string()
+  .max(2048)
+  .refine(isWebUri, `an http or https address without credentials, of ${CHARACTERS}`)
+  .refine((text) => !/[?#]/.test(text), 'an issuer has neither query nor fragment')
+  .meta({ pattern: ISSUER_PATTERN });
 
 const MAX_IMAGE_LENGTH = 100_000;
 /** RFC 2397, of images that every browser shows without running or loading anything. */
 const IMAGE_DATA =
-  /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)(?:;charset=utf-8)?(?:;base64,[A-Za-z0-9+/]+={0,2}|,[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+)$/i;
+  /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)(?:;charset=utf-8)?(?:;base64,[A-Za-z0-9+/]+={0,2}|,(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-F]{2})+)$/i;
+
+const isImageUri = (text: string) => IMAGE_DATA.test(text) || (text.length <= 2048 && isWebUri(text));
 
 /** Of a logo or a background that wallets and browsers show (OpenID4VCI 1.0 section 12.2.4: also a data URI). */
 export const ImageUri = z
   .string()
+  .overwrite(normalWebAddress)
   .min(1)
   .max(MAX_IMAGE_LENGTH)
   .refine(
-    (text) => IMAGE_DATA.test(text) || (text.length <= 2048 && isWebAddress(text)),
-    'an http or https address without credentials, or a data URL of an image',
+    isImageUri,
+    `an http or https address without credentials, of ${CHARACTERS}, or a data URL of an image`,
   )
   .meta({ pattern: IMAGE_PATTERN });
 
@@ -64,17 +78,18 @@ export const HarmlessUri = z
   .string()
   .max(2048)
   .refine(
-    (text) => URL.canParse(text) && !HARMFUL.test(text.trim()),
-    'an absolute URI, not one of a script, a file or data',
+    (text) => isUri(text) && URL.canParse(text) && !HARMFUL.test(text),
+    `an absolute URI, not one of a script, a file or data, of ${CHARACTERS}`,
   )
   .meta({ pattern: URI_PATTERN });
 
-/** A name that may be a URI; one that would run or open something is none. */
+/** A name, which is a URI or reads as a relative one, as it is: names are compared by characters. One that would run or open something is none. */
 export const NameUri = z
   .string()
   .min(1)
   .max(2048)
   .refine(
-    (text) => !HARMFUL.test(text.trim()),
-    'a name; addresses that begin with javascript:, data:, file: and the like are none',
-  );
+    (text) => isUriReference(text) && !HARMFUL.test(text),
+    `a name of ${CHARACTERS}; addresses that begin with javascript:, data:, file: and the like are none`,
+  )
+  .meta({ pattern: NAME_PATTERN });

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { canonicalJson, isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { TrustList } from './lote.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
@@ -26,19 +28,41 @@ export function listLifetime(
   return { refreshAt: new Date(start + half), expiresAt: new Date(expiresAt) };
 }
 
-/** The newest release that was seen at an address. */
+/** The newest release that was seen at an address. `contentHash` is of what it says, without its dates. */
 export type SeenRelease = { readonly sequenceNumber: number; readonly contentHash: string };
+
+/** Operators sign a list again, for longer, without another number: that is the same release. */
+const DATES: readonly string[] = ['ListIssueDateTime', 'NextUpdate'];
+
+/** @param payload of a signed list. @returns SHA-256 of all that it says but its dates, base64url. */
+export function contentHashOf(payload: JsonObject): string {
+  const { LoTE: list } = payload;
+  const scheme = isJsonObject(list) ? list['ListAndSchemeInformation'] : undefined;
+  if (!isJsonObject(list) || !isJsonObject(scheme))
+    return hash('sha256', canonicalJson(payload), 'base64url');
+  const dateless = Object.fromEntries(
+    // A list without an end is closed, which is no date.
+    Object.entries(scheme).filter(([name, value]) => value === null || !DATES.includes(name)),
+  );
+  const content = { ...payload, LoTE: { ...list, ListAndSchemeInformation: dateless } };
+  return hash('sha256', canonicalJson(content), 'base64url');
+}
 
 /**
  * Numbers grow with each release and are never used again (TS 119 602 section 6.3.2), so an older list that somebody
  * sends once more, or another one under the same number, does not replace what is known.
  * @param seen the newest one: `next` itself, or one that keeps it out.
+ * @param next `documentHash`: of the very document, by which releases were remembered once.
  * @throws TrustListRefusal `sequence_went_back`, `sequence_reused`.
  */
-export function checkSuccession(seen: SeenRelease, next: SeenRelease): void {
+export function checkSuccession(
+  seen: SeenRelease,
+  next: SeenRelease & { readonly documentHash?: string },
+): void {
   const numbers = `${next.sequenceNumber} after ${seen.sequenceNumber}`;
   if (next.sequenceNumber < seen.sequenceNumber) throw new TrustListRefusal('sequence_went_back', numbers);
-  if (next.sequenceNumber === seen.sequenceNumber && next.contentHash !== seen.contentHash) {
+  const isKnown = [next.contentHash, next.documentHash].includes(seen.contentHash);
+  if (next.sequenceNumber === seen.sequenceNumber && !isKnown) {
     throw new TrustListRefusal('sequence_reused', numbers);
   }
 }

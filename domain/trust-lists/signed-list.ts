@@ -22,7 +22,7 @@ export type SignedList = {
   readonly signer: { readonly chain: readonly string[] } | { readonly thumbprint: string };
   readonly algorithm: SigningAlgorithm;
   /** SHA-256 of the document, whatever it was signed with and when. */
-  readonly contentHash: string;
+  readonly documentHash: string;
 };
 
 const OWN_TYPES = ['trustlist+jwt', 'lote+jwt'];
@@ -58,7 +58,7 @@ export function openSignedList(text: string): SignedList {
     jws,
     signer: readSigner(header),
     algorithm: verdict.algorithm,
-    contentHash: hash('sha256', payload, 'base64url'),
+    documentHash: hash('sha256', payload, 'base64url'),
   };
 }
 

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { Purposes, RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
-import { INVOCATION_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
+import { LINE_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
+import { InvocationUri } from '../shared/invocation-uri.ts';
 import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { isWebAddress } from '../shared/web-address.ts';
+import { isUri, normalWebAddress } from '../shared/uri.ts';
+import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
@@ -40,33 +42,30 @@ const Attached = written({
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
+/** What stands for the placeholder meanwhile: in lower case, so that it stays as it is in a host, too. */
+const STAND_IN = 'placeholder-of-the-session-id';
+
+function aroundSessionId(text: string, change: (address: string) => string): string {
+  if (text.includes(STAND_IN)) return change(text);
+  return change(text.replaceAll('{sessionId}', STAND_IN)).replaceAll(STAND_IN, '{sessionId}');
+}
+
 /** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
 export const RedirectUri = z
   .string()
+  .overwrite((text) => aroundSessionId(text, normalWebAddress))
   .max(2048)
   .refine((text) => {
-    const url = URL.parse(text.replaceAll('{sessionId}', 'x'));
-    return url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
-  }, 'an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
+    const filled = text.replaceAll('{sessionId}', 'x');
+    const url = URL.parse(filled);
+    return isUri(filled) && url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
+  }, 'characters of a URI (RFC 3986): an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
   .meta({ pattern: RETURN_PATTERN });
 
 /** Per type of transaction data the element in which a device signs its hash. */
 const ConfirmingElements = z
   .record(textUpTo(500), z.strictObject({ namespace: textUpTo(500), element: textUpTo(500) }))
   .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
-
-/** A scheme of wallets or the universal link of one; parameters are appended. */
-const InvocationUri = z
-  .string()
-  .max(500)
-  .regex(/^(?!https?:)[a-z][a-z0-9+.-]*:\/\/|^https:\/\/[^#\s]+$/, {
-    message: 'a scheme of wallets such as openid4vp://, or an https address without a fragment',
-  })
-  .refine((text) => {
-    const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
-    return scheme === 'https:' || isSchemeOfApp(scheme);
-  }, 'a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets')
-  .meta({ pattern: INVOCATION_PATTERN });
 
 const PRESENTED_VALUES = ['disclosed', 'requested'] as const;
 export type PresentedValues = (typeof PRESENTED_VALUES)[number];
@@ -156,6 +155,17 @@ export const PresentationConfigurationBody = z
     invocationUri: InvocationUri.default(INVOCATION_URI).describe(
       'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
     ),
+    clientName: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(new RegExp(LINE_PATTERN), 'one line of text')
+      .nullish()
+      .describe(
+        'Sent as client_name of client_metadata: who asks, as wallets may show it. OpenID4VP 1.0 does not define it: most wallets pass ' +
+          'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
+      ),
+    logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
     expectedOrigins: z
       .array(Origin)
       .max(10)

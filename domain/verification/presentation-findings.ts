@@ -110,7 +110,7 @@ function bindingFindings(credentials: readonly CredentialQuery[]): Finding[] {
 
 function trustFindings({ trustAnchors = [], mdlProfile }: PresentationConfigurationBody): Finding[] {
   const findings: Finding[] = trustAnchors.flatMap((anchor, index) =>
-    'certificate' in anchor && isPin(anchor.certificate)
+    'certificate' in anchor && (anchor.pin === true || isOfSigner(anchor.certificate))
       ? [
           {
             ...BY_HAIP,
@@ -137,7 +137,7 @@ function trustFindings({ trustAnchors = [], mdlProfile }: PresentationConfigurat
 }
 
 /** Whether it is the certificate of one that signs credentials, not of a CA. */
-function isPin(pem: string): boolean {
+function isOfSigner(pem: string): boolean {
   const [der] = readPemCertificates(pem, 1) ?? [];
   const certificate = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'));
   return certificate !== undefined && certificate.basicConstraints?.ca !== true;

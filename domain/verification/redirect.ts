@@ -1,9 +1,12 @@
+import { escapedUri } from '../shared/uri.ts';
+
 /**
  * Where the user agent goes after the response (OpenID4VP 1.0 section 8.2). The fragment, if any, stays the
  * frontend's own.
  */
 export function returnAddress(template: string, sessionId: string): string {
-  return new URL(template.replaceAll('{sessionId}', encodeURIComponent(sessionId))).href;
+  // An earlier release took what some wallets fail to read as a URI.
+  return escapedUri(new URL(template.replaceAll('{sessionId}', encodeURIComponent(sessionId))).href);
 }
 
 /** The browser comes back at once; a code that lies about longer is of use to somebody else only. */

@@ -55,6 +55,13 @@ export type RequestToMake = {
   /** Encoded entries, see `encodeTransactionData`. */
   readonly transactionData?: readonly string[] | undefined;
   readonly verifierInfo?: readonly JsonObject[];
+  readonly asker?: Asker | undefined;
+};
+
+/** Who asks, in words and pictures; sent where the operator wants it. */
+export type Asker = {
+  readonly clientName?: string | null | undefined;
+  readonly logoUri?: string | null | undefined;
 };
 
 /**
@@ -62,13 +69,13 @@ export type RequestToMake = {
  * Credentials API these are all, since it knows by itself where the answer goes (appendix A.2).
  */
 export function requestParameters(request: RequestToMake): JsonObject {
-  const { transactionData = [], verifierInfo = [], encryptionJwk } = request;
+  const { transactionData = [], verifierInfo = [], encryptionJwk, asker } = request;
   return {
     response_type: 'vp_token',
     response_mode: request.responseMode,
     nonce: request.nonce,
     dcql_query: request.dcqlQuery,
-    client_metadata: clientMetadata(encryptionJwk),
+    client_metadata: { ...shownAs(asker), ...clientMetadata(encryptionJwk) },
     ...(transactionData.length > 0 && { transaction_data: transactionData }),
     ...(verifierInfo.length > 0 && { verifier_info: verifierInfo }),
   };
@@ -88,6 +95,14 @@ export function requestObjectClaims(
   { issuedAt, expiresAt }: { readonly issuedAt: Date; readonly expiresAt: Date },
 ): JsonObject {
   return { ...parameters, aud: SELF_ISSUED, iat: seconds(issuedAt), exp: seconds(expiresAt) };
+}
+
+/** RFC 7591 section 2; OpenID4VP 1.0 section 5.1 has wallets pass over what it does not define. */
+function shownAs({ clientName, logoUri }: Asker = {}): JsonObject {
+  return {
+    ...(typeof clientName === 'string' && { client_name: clientName }),
+    ...(typeof logoUri === 'string' && { logo_uri: logoUri }),
+  };
 }
 
 /** OpenID4VP 1.0 section 5.1: the members of encryption stand there only when the response is encrypted. */
@@ -124,18 +139,6 @@ export function encodeTransactionData(entries: readonly Json[]): readonly string
 
 /** What starts a wallet unless the configuration says otherwise (OpenID4VP 1.0 section 13.1.2). */
 export const INVOCATION_URI = 'openid4vp://';
-
-/**
- * What starts the wallet, as a link on the same device or as a QR code (OpenID4VP 1.0 sections 5 and 5.10.1).
- * @param base scheme of wallets, or the universal link of one.
- */
-export function invocationUri(base: string, parameters: JsonObject): string {
-  const query = Object.entries(parameters).map(
-    ([name, value]) =>
-      `${name}=${encodeURIComponent(typeof value === 'string' ? value : JSON.stringify(value))}`,
-  );
-  return `${base}${base.includes('?') ? '&' : '?'}${query.join('&')}`;
-}
 
 /** The prefix of a client identifier (OpenID4VP 1.0 section 5.9.1: up to the first colon). */
 export function prefixOf(clientId: string): string {

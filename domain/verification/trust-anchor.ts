@@ -13,8 +13,15 @@ export const TrustAnchorConfig = z
     [
       z.strictObject({
         certificate: textUpTo(20_000).describe(
-          'PEM; a CA certificate, or an issuer certificate as a pin. Certificates of different keys have different key identifiers',
+          'PEM; a CA certificate, or the own certificate of an issuer. Certificates of different keys have different key identifiers',
         ),
+        pin: z
+          .boolean()
+          .optional()
+          .describe(
+            'true: what is signed by this very certificate is accepted, whatever it calls itself and is for, and nothing that it ' +
+              'certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it',
+          ),
       }),
       z.strictObject({
         ownAuthorities: z
@@ -60,7 +67,10 @@ export type TrustAnchorConfig = z.infer<typeof TrustAnchorConfig>;
 /** Who is trusted, without addresses and certificates: of a list its host and who signs it, by fingerprints. */
 export function briefAnchors(anchors: readonly TrustAnchorConfig[]) {
   return anchors.map((anchor) => {
-    if ('certificate' in anchor) return { certificate: fingerprintsOf([anchor.certificate])[0] ?? null };
+    if ('certificate' in anchor) {
+      const certificate = fingerprintsOf([anchor.certificate])[0] ?? null;
+      return { certificate, ...(anchor.pin === true && { pin: true }) };
+    }
     if (!('trustList' in anchor)) return anchor;
     const { trustList, signedBy = [] } = anchor;
     return { trustList: URL.parse(trustList)?.host ?? null, signedBy: fingerprintsOf(signedBy) };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { WEB_ADDRESS_PATTERN } from '../shared/address-patterns.ts';
+import { isUri, normalWebAddress } from '../shared/uri.ts';
 import { isWebAddress } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 
@@ -58,8 +59,12 @@ const ApiKeyAuth = written({
 export const WebhookConfig = written({
   url: z
     .string()
+    .overwrite(normalWebAddress)
     .max(2048)
-    .refine(isWebAddress, 'Give an http or https address without credentials.')
+    .refine(
+      (text) => isUri(text) && isWebAddress(text),
+      'Give an http or https address without credentials, of characters of a URI (RFC 3986).',
+    )
     .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed')
     .meta({ pattern: WEB_ADDRESS_PATTERN }),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),

@@ -92,7 +92,7 @@ export const FAULTS: readonly PlantedFault[] = [
     family: 'dpop-resource',
     fault: 'a DPoP proof counts for any token',
     file: 'domain/oauth/dpop.ts',
-    from: 'if (ath !== hash)',
+    from: 'if (ath !== digest)',
     to: 'if (false)',
     foundBy: 'ath of another token',
   },

@@ -78,6 +78,7 @@ describe('a certified OpenID provider', () => {
       ...exchange,
       issuer: provider.issuer,
       nonce: 'n-1',
+      asksUserinfo: false,
       now: new Date(),
     });
 

@@ -134,7 +134,7 @@ describe('the authorization code flow', () => {
     }
   });
 
-  it('answers authorization_details with identifiers that the request has to use', async () => {
+  it('answers authorization_details with identifiers, and takes the name of the configuration as well', async () => {
     const { uri } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');
     const details = (...ids: string[]) =>
@@ -148,8 +148,10 @@ describe('the authorization code flow', () => {
     ]);
     expect(answer.body).not.to.have.property('scope');
     const { access_token, refresh_token } = answer.body;
-    const refused = await wallet.request(access_token, 'pass');
-    expect(errorOf(refused)).to.deep.equal([400, 'invalid_credential_request']);
+    const uncovered = await wallet.request(access_token, 'card');
+    expect(errorOf(uncovered)).to.deep.equal([403, 'insufficient_scope']);
+    const issued = await wallet.request(access_token, 'pass');
+    expect(issued.status, issued.text).to.equal(200);
     const refreshed = await wallet.refresh(refresh_token, { client_id: CLIENT_ID });
     expect(refreshed.body.authorization_details).to.deep.equal(answer.body.authorization_details);
     const beyond = await wallet.refresh(refreshed.body.refresh_token, {

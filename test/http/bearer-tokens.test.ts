@@ -48,6 +48,36 @@ describe('access tokens that are bound to no key', () => {
     expect(await challenge('bound', bad)).to.not.include('Bearer');
   });
 
+  it('are challenged as such when they were revoked, or do not cover what is asked for', async () => {
+    const wallet = new RawWallet(service, 'open');
+    const admin = tokens.get('open') ?? '';
+    const json = { ...offerBody('card'), flow: 'authorization_code' };
+    const { uri } = await created(service, admin, '/issuer/offer', json);
+    const code = await wallet.authorize(await wallet.push(uri, 'card', {}));
+    const { body } = await wallet.redeemCode(code, {}, {});
+    expect(body.token_type).to.equal('Bearer');
+    const bearer = { Authorization: `Bearer ${body.access_token}` };
+    const send = async (credential_configuration_id: string) => {
+      const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
+      const request = { credential_configuration_id, proofs };
+      const answer = await service.call('POST', '/open/credential', { json: request, headers: bearer });
+      return [answer.status, answer.headers.get('www-authenticate')];
+    };
+    await created(service, admin, '/issuer/credentials', { ...CARD, id: 'pass' });
+    const [uncovered, told] = await send('pass');
+    expect([uncovered, told]).to.deep.equal([403, told]);
+    expect(told).to.match(/, Bearer error="insufficient_scope"$/);
+    // The code comes again from the right client, which ends what it brought.
+    expect((await wallet.redeemCode(code, {}, {})).status).to.equal(400);
+    const [status, challenged] = await send('card');
+    expect(status).to.equal(401);
+    expect(challenged).to.match(/^DPoP error="invalid_token".*, Bearer error="invalid_token"$/);
+    const event = { notification_id: 'x', event: 'credential_accepted' };
+    const notified = await service.call('POST', '/open/notification', { json: event, headers: bearer });
+    expect(notified.status).to.equal(401);
+    expect(notified.headers.get('www-authenticate')).to.include('Bearer error="invalid_token"');
+  });
+
   it('come one at a time', async () => {
     const wallet = new RawWallet(service, 'open');
     const { uri } = await created(service, tokens.get('open') ?? '', '/issuer/offer', offerBody('card'));

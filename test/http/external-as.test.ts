@@ -190,7 +190,9 @@ for (const { name, open } of databases()) {
       for (const unknown of ['card', 'card of Bob', 'constructor', '']) {
         expectError(await request({ credential_identifier: unknown }), 400, 'unknown_credential_identifier');
       }
-      expectError(await request({ credential_configuration_id: 'card' }), 400, 'invalid_credential_request');
+      const both = { credential_identifier: 'card of Gina', credential_configuration_id: 'card' };
+      expectError(await request(both), 400, 'invalid_credential_request');
+      expect(issued(await request({ credential_configuration_id: 'card' })).vct).to.equal('urn:card:1');
     });
 
     it('cover what they name, and nothing that needs an interaction first', async () => {

@@ -5,7 +5,7 @@ import { stepsOf } from '../contract/store/steps.ts';
 import { Browser } from '../support/chained-wallet.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { askPage, expectError, expectErrorPage, goBack, pageOf } from '../support/interactive-page.ts';
-import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, newKey } from '../support/raw-wallet.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, newKey } from '../support/raw-wallet.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 describe('The browser that goes to a page before an issuance', () => {
@@ -32,7 +32,7 @@ describe('The browser that goes to a page before an issuance', () => {
       const here = new URL(`https://x.example/?auth_session=${asked.authSession}`);
       expectError(await wallet.resume(here), 'invalid_request');
       const { location } = await goBack(wallet.browser, page);
-      wallet.issuedCode(await wallet.resume(location ?? here));
+      wallet.codeFrom(location ?? here);
     });
 
     it('is the last one of several', async () => {
@@ -48,7 +48,7 @@ describe('The browser that goes to a page before an issuance', () => {
       await wallet.browse(asked, CLIENT_ID, last);
       expectErrorPage(await goBack(wallet.browser, page));
       const { location } = await goBack(last, page);
-      wallet.issuedCode(await wallet.resume(location ?? page));
+      wallet.codeFrom(location ?? page);
     });
 
     it('comes back from nowhere before it was sent', async () => {
@@ -96,7 +96,7 @@ describe('The browser that goes to a page before an issuance', () => {
       expect(sent.status).to.equal(303);
       expect(sent.location?.href.startsWith(`${issuer.backend.url}/page?visit=`)).to.equal(true);
       const { location } = await goBack(wallet.browser, sent.location ?? new URL(wallet.issuer));
-      wallet.issuedCode(await wallet.resume(location ?? new URL(wallet.issuer)));
+      wallet.codeFrom(location ?? new URL(wallet.issuer));
     });
 
     it('goes to the wallet when the user says no, and the request is over', async () => {
@@ -136,7 +136,7 @@ describe('The browser that goes to a page before an issuance', () => {
       await wallet.open(asked, CLIENT_ID, user);
       expectErrorPage(await goBack(user, page));
       expectErrorPage(await goBack(wallet.browser, page));
-      wallet.issuedCode(await wallet.resume((await wallet.visit(asked)).back));
+      wallet.codeFrom((await wallet.visit(asked)).back);
     });
   });
 
@@ -179,9 +179,12 @@ describe('The browser that goes to a page before an issuance', () => {
       expect([status, page.origin]).to.deep.equal([302, issuer.backend.url]);
       expectErrorPage(await goBack(new Browser(), page));
       const { location } = await goBack(wallet.browser, page);
-      const auth_session = location?.searchParams.get('auth_session') ?? '';
-      const form = { auth_session, code_verifier: CODE_VERIFIER };
-      wallet.issuedCode(await wallet.post(form, await attested()));
+      const code = wallet.codeFrom(location);
+      const stranger = await wallet.redeemCode(code);
+      expect([stranger.status, stranger.body.error], 'a wallet that proves less').to.deep.equal([
+        400,
+        'invalid_grant',
+      ]);
     });
   });
 });

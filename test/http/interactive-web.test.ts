@@ -6,6 +6,7 @@ import { Store } from '../../application/ports/store.ts';
 import { makeChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
+import { Browser } from '../support/chained-wallet.ts';
 import { later } from '../support/chained-world.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { askPage, expectError, expectErrorPage, goBack, pageOf } from '../support/interactive-page.ts';
@@ -32,14 +33,34 @@ describe('A page before an issuance', () => {
 
   const ask = (configuration?: string) => askPage(issuer, configuration);
 
-  it('gives no code without the verifier of the wallet that began (N141)', async () => {
-    const { wallet, asked } = await ask();
+  it('that is not the last goes on with the verifier of the wallet that began alone (N141)', async () => {
+    const { wallet, asked } = await ask('tour');
     const { back } = await wallet.visit(asked);
     expect(back.searchParams.get('code'), 'the browser carries no code').to.equal(null);
     for (const verifier of ['', 'x'.repeat(43)]) {
       expectError(await wallet.resume(back, verifier), 'invalid_grant');
     }
-    wallet.issuedCode(await wallet.resume(back));
+    const second = wallet.asksWeb(await wallet.resume(back));
+    expectError(await wallet.resume(back), 'invalid_session');
+    wallet.codeFrom((await wallet.visit(second)).back);
+  });
+
+  it('that is the last brings a code, which only the wallet that began redeems', async () => {
+    const { wallet, asked } = await ask();
+    const { back } = await wallet.visit(asked);
+    expect(back.searchParams.get('auth_session'), 'nothing is left to ask').to.equal(null);
+    expectError(
+      await wallet.resume(new URL(`https://x.example/?auth_session=${asked.authSession}`)),
+      'invalid_session',
+    );
+    const code = wallet.codeFrom(back);
+    for (const code_verifier of ['', 'x'.repeat(43)]) {
+      const refused = await issuer.wallet().redeemCode(code, { code_verifier });
+      expectError(refused, 'invalid_grant');
+    }
+    const token = await wallet.redeemCode(code);
+    expect(token.status, token.text).to.equal(200);
+    expect((await wallet.request(token.body.access_token, 'visitor')).status).to.equal(200);
   });
 
   it('is not left out: not by going on at once, presenting something, or approving', async () => {
@@ -52,13 +73,12 @@ describe('A page before an issuance', () => {
       const form = { client_id: CLIENT_ID, request_uri: asked.requestUri, decision, decision_token };
       expectErrorPage(await issuer.service.call('POST', `/${issuer.id}/authorize`, { form }));
     }
-    const { back } = await wallet.visit(asked);
-    const resumed = new URL(`https://x.example/?auth_session=${back.searchParams.get('auth_session')}`);
-    expectError(
-      await wallet.respond({ ...asked, authSession: resumed.searchParams.get('auth_session') ?? '' }, {}),
-      'invalid_request',
-    );
-    wallet.issuedCode(await wallet.resume(back));
+    wallet.codeFrom((await wallet.visit(asked)).back);
+    const tour = await ask('tour');
+    const { back } = await tour.wallet.visit(tour.asked);
+    const authSession = back.searchParams.get('auth_session') ?? '';
+    expectError(await tour.wallet.respond({ ...tour.asked, authSession }, {}), 'invalid_request');
+    tour.wallet.asksWeb(await tour.wallet.resume(back));
   });
 
   it('can be loaded again until the user is back', async () => {
@@ -68,7 +88,7 @@ describe('A page before an issuance', () => {
     const { back } = await wallet.visit(asked);
     expectErrorPage(await wallet.browse(asked));
     expectErrorPage(await goBack(wallet.browser, one));
-    wallet.issuedCode(await wallet.resume(back));
+    wallet.codeFrom(back);
   });
 
   it('waits for a user who was in time and came back to it later', async () => {
@@ -112,7 +132,7 @@ describe('A page before an issuance', () => {
     const headers = { Cookie: wallet.browser.cookie };
     expectErrorPage(await issuer.service.call('GET', elsewhere, { headers }));
     expectErrorPage(await wallet.browse(asked, 'https://other.example'));
-    wallet.issuedCode(await wallet.resume((await wallet.visit(asked)).back));
+    wallet.codeFrom((await wallet.visit(asked)).back);
   });
 
   it('makes the session that the wallet knew before worth nothing', async () => {
@@ -120,7 +140,7 @@ describe('A page before an issuance', () => {
     const { back } = await wallet.visit(asked);
     const before = new URL(`https://x.example/?auth_session=${asked.authSession}`);
     expectError(await wallet.resume(before), 'invalid_session');
-    wallet.issuedCode(await wallet.resume(back));
+    wallet.codeFrom(back);
   });
 
   it('ends the authorization when the user gives up there', async () => {
@@ -155,11 +175,17 @@ describe('A page before an issuance', () => {
     it('counts when the customer says yes, and is asked about once', async () => {
       issuer.backend.on('/joined', (response) => response.writeHead(204).end());
       const { wallet, asked, session } = await ask('member');
-      const { page, back } = await wallet.visit(asked);
-      expectError(await wallet.resume(back, 'x'.repeat(43)), 'invalid_grant');
+      const page = await pageOf(wallet, asked);
+      expectErrorPage(await goBack(new Browser(), page));
       expect(issuer.backend.calls, 'nobody is asked for strangers').to.have.length(0);
-      const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.resume(back)));
-      expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+      const headers = { Cookie: wallet.browser.cookie };
+      const address = page.searchParams.get('return_to') ?? '';
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => issuer.service.call('GET', address, { headers })),
+      );
+      const [sent, ...more] = answers.filter(({ status }) => status === 302);
+      expect(more).to.deep.equal([]);
+      wallet.codeFrom(new URL(sent?.headers.get('location') ?? ''));
       const [call, ...others] = issuer.backend.at('/joined');
       expect(others).to.have.length(0);
       const visit = page.pathname.replace('/join/', '');
@@ -172,12 +198,12 @@ describe('A page before an issuance', () => {
       for (const status of refusals) {
         issuer.backend.on('/joined', (response) => response.writeHead(status, { Location: '/' }).end());
         const { wallet, asked, session } = await ask('member');
-        const { back } = await wallet.visit(asked);
-        const denied = await wallet.resume(back);
-        expectError(denied, 'access_denied');
-        expect(denied.text).to.not.include(String(status));
+        const { page, back } = await wallet.visit(asked);
+        expect(back.searchParams.get('error')).to.equal('access_denied');
+        expect(back.searchParams.get('code')).to.equal(null);
+        expect(back.searchParams.get('error_description')).to.not.include(String(status));
         issuer.backend.on('/joined', { json: {} });
-        expectError(await wallet.resume(back), 'invalid_session');
+        expectErrorPage(await goBack(wallet.browser, page));
         expect(JSON.stringify((await issuer.session(session)).report)).to.match(/web step/);
       }
       expect(issuer.backend.at('/joined')).to.have.length(refusals.length);

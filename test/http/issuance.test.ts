@@ -262,7 +262,7 @@ describe('issuing through HTTP', () => {
       expect(answer.status, answer.text).to.equal(200);
       const [{ credential_identifiers: identifiers }] = answer.body.authorization_details;
       const accessToken = answer.body.access_token;
-      expectError(await wallet.request(accessToken, 'pid'), 400, 'invalid_credential_request');
+      expectError(await wallet.request(accessToken, 'other'), 403, 'insufficient_scope');
       expectError(
         await wallet.request(accessToken, 'x', { body: { credential_identifier: 'other' } }),
         400,
@@ -571,8 +571,8 @@ describe('issuing through HTTP', () => {
       ['a proof without nonce', withProofs(proofOf({ payload: { nonce: undefined } })), 400, 'invalid_proof'],
       ['an old proof', withProofs(proofOf({ payload: { iat: now() - 3600 } })), 400, 'invalid_proof'],
       [
-        'an issuer in an anonymous proof',
-        withProofs(proofOf({ payload: { iss: 'somebody' } })),
+        'an issuer that is no text in an anonymous proof',
+        withProofs(proofOf({ payload: { iss: { name: 'somebody' } } })),
         400,
         'invalid_proof',
       ],

@@ -148,6 +148,7 @@ describe('the documents of an issuer', () => {
         ],
         claims: [
           { path: ['name'], display: [{ locale: 'en', label: 'Name' }], mandatory: true, sd: 'always' },
+          { path: ['iat'], sd: 'never' },
         ],
         vct: `${service.address}/acme/vct/card`,
       });
@@ -164,7 +165,7 @@ describe('the documents of an issuer', () => {
       expect(text).to.equal(
         `{"name":"Card","display":[{"locale":"en","name":"Card","rendering":{"simple":{"background_color":"#12355b"}}},` +
           `{"locale":"de","name":"Karte"}],"claims":[{"path":["name"],"display":[{"locale":"en","label":"Name"}],` +
-          `"mandatory":true,"sd":"always"}],"vct":"${service.address}/acme/vct/frozen"}`,
+          `"mandatory":true,"sd":"always"},{"path":["iat"],"sd":"never"}],"vct":"${service.address}/acme/vct/frozen"}`,
       );
       const digest = createHash('sha256').update(text).digest('base64');
       expect(payload['vct#integrity']).to.equal(`sha256-${digest}`);

@@ -152,7 +152,7 @@ describe('the description of webhooks', () => {
     friend.wallet.issuedCode(await friend.wallet.respond(asked, presented));
     const guest = await begin('guest');
     const { back } = await guest.wallet.visit(guest.wallet.asksWeb(guest.answer));
-    guest.wallet.issuedCode(await guest.wallet.resume(back));
+    guest.wallet.codeFrom(back);
 
     const told = issuer.backend.at('/presented')[0]?.body;
     expect(told.credentials[0]).to.have.keys(['id', 'values', 'issuer']);

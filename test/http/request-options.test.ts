@@ -30,6 +30,19 @@ describe('a presentation request', () => {
     expect(answer.body.errors[0].path).to.equal(path);
   };
 
+  it('has the name and the logo of who asks where its configuration has them, and only there', async () => {
+    const shown = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
+    await shop.configure({ id: 'named', ...shown });
+    const { client_metadata: metadata } = (await shop.ask('named')).payload;
+    expect(metadata).to.include({ client_name: 'Acme', logo_uri: shown.logoUri });
+    expect((await shop.call('GET', '/verifier/config/named')).body).to.include(shown);
+    await shop.configure({ id: 'named', ...shown, clientName: null, logoUri: null });
+    const without = (await shop.ask('named')).payload['client_metadata'];
+    expect(without).not.to.have.any.keys('client_name', 'logo_uri');
+    await refusedConfiguration({ clientName: 'two\nlines' }, 'clientName');
+    await refusedConfiguration({ logoUri: 'javascript:alert(1)' }, 'logoUri');
+  });
+
   describe('by x509_san_dns', () => {
     it('names the host that stands in the access certificate and in the address of the answer', async () => {
       await shop.configure({ id: 'dns', clientIdPrefix: 'x509_san_dns' });

@@ -28,7 +28,7 @@ export class ChainedWorld {
   }
 
   /** @param tenants ids of those that the provider knows. */
-  static async start(tenants: readonly string[]): Promise<ChainedWorld> {
+  static async start(tenants: readonly string[], userinfo?: 'json' | 'jwt'): Promise<ChainedWorld> {
     const service = await startTestService();
     const backend = await Backend.start();
     backend.on('/claims', (response, { body }) => {
@@ -37,8 +37,12 @@ export class ChainedWorld {
     });
     const provider = await startUpstreamProvider({
       redirectUris: tenants.map((id) => `${service.address}/${id}/chained-as/callback`),
-      accessTokenAudience: 'https://api.example.org',
-      accessTokenClaims: { department: 'R&D', given_name: 'from the access token' },
+      ...(userinfo === undefined
+        ? {
+            accessTokenAudience: 'https://api.example.org',
+            accessTokenClaims: { department: 'R&D', given_name: 'from the access token' },
+          }
+        : { userinfo }),
     });
     return new ChainedWorld(service, provider, backend);
   }
@@ -49,8 +53,9 @@ export class ChainedWorld {
     await this.backend.close();
   }
 
+  /** Access tokens for an API of its own are no good at the userinfo endpoint of this provider. */
   upstream(): object {
-    return { issuer: this.provider.issuer, ...CONFIDENTIAL };
+    return { issuer: this.provider.issuer, ...CONFIDENTIAL, userinfo: false };
   }
 
   /**

@@ -11,6 +11,7 @@ export class FakeAuthorizationServers extends AuthorizationServers {
     authorizationEndpoint: `${UPSTREAM}/authorize`,
     tokenEndpoint: `${UPSTREAM}/token`,
     jwksUri: `${UPSTREAM}/jwks`,
+    userinfoEndpoint: undefined,
     clientAuthenticationMethods: ['client_secret_basic'],
     namesItselfInResponses: true,
   };
@@ -29,4 +30,7 @@ export class FakeAuthorizationServers extends AuthorizationServers {
     return this.claims;
   }
   override async readOwnAccessToken(): Promise<undefined> {}
+  override async readUserinfo(): Promise<JsonObject | undefined> {
+    return undefined;
+  }
 }

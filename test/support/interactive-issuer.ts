@@ -44,6 +44,10 @@ export class Issuer {
       { type: 'openid4vp_presentation', presentationConfigId: 'check', label: 'Show your card' },
       { type: 'redirect_to_web', url: page },
     ]);
+    await issuer.badge('tour', [
+      { type: 'redirect_to_web', url: page },
+      { type: 'redirect_to_web', url: `${page}&second=1` },
+    ]);
     await issuer.badge('plain', []);
     return issuer;
   }

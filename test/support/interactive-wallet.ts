@@ -190,6 +190,14 @@ export class InteractiveWallet extends RawWallet {
     return { page, back: new URL(returned.headers.get('location') ?? '') };
   }
 
+  /** The code that the browser brings after the last step. */
+  codeFrom(back: URL | undefined): string {
+    const { code = '', ...others } = Object.fromEntries(back?.searchParams ?? []);
+    expect(others).to.deep.equal({ keep: 'this', state: 'state of the wallet', iss: this.issuer });
+    expect(code).to.match(/^[\w-]{43}$/);
+    return code;
+  }
+
   /** Goes on after the browser came back. */
   resume(back: URL, verifier = CODE_VERIFIER): Promise<Answer> {
     return this.post({

@@ -124,7 +124,7 @@ export class SignedWorld {
     const { uri } = await this.issuer.offer('guest');
     const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'guest' }));
     const { back } = await wallet.visit(asked);
-    wallet.issuedCode(await wallet.resume(back));
+    wallet.codeFrom(back);
     return this.only('/confirm');
   }
 

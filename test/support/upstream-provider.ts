@@ -27,6 +27,8 @@ export type UpstreamOptions = {
   readonly accessTokenAudience?: string;
   /** Stand in every JWT access token. */
   readonly accessTokenClaims?: Claims;
+  /** OpenID Connect Core 1.0 section 5.4: what scopes ask for comes from the userinfo endpoint alone; signed, with `jwt`. */
+  readonly userinfo?: 'json' | 'jwt';
   readonly algorithm?: 'RS256' | 'PS256' | 'ES256' | 'EdDSA';
 };
 
@@ -120,6 +122,7 @@ function configuration(
     redirect_uris,
     id_token_signed_response_alg: algorithm,
     authorization_details_types: ['openid_credential'],
+    ...(options.userinfo === 'jwt' && { userinfo_signed_response_alg: algorithm }),
     ...more,
   });
   return {
@@ -134,7 +137,7 @@ function configuration(
     jwks: { keys: [privateKey(algorithm)] },
     cookies: { keys: [randomBytes(16).toString('hex')] },
     claims: { openid: ['sub'], profile: ['given_name', 'family_name'], email: ['email'] },
-    conformIdTokenClaims: false,
+    conformIdTokenClaims: options.userinfo !== undefined,
     extraParams: ['issuer_state'],
     findAccount: (_: unknown, accountId: string) =>
       accounts[accountId] && { accountId, claims: () => ({ sub: accountId, ...accounts[accountId] }) },
@@ -148,6 +151,7 @@ function configuration(
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
       dPoP: { enabled: true },
+      jwtUserinfo: { enabled: true },
       pushedAuthorizationRequests: { enabled: true },
       resourceIndicators: {
         enabled: true,

@@ -14,6 +14,7 @@ import { IssueCredential } from '../../application/issuance/issue-credential.ts'
 import { GetIssuerMetadata } from '../../application/issuance/issuer-metadata.ts';
 import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
+import { RefusedAttempts } from '../../application/issuance/refused-attempts.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
 import { WalletFollower } from '../../application/issuance/wallet-follower.ts';
 import {
@@ -126,6 +127,7 @@ export class WalletWorld extends World {
   readonly createNonce: CreateNonce = new CreateNonce(this);
   readonly createOffer: CreateOffer = new CreateOffer(this);
   readonly fetchOffer: FetchOffer = new FetchOffer(this);
+  readonly refusedAttempts: RefusedAttempts = new RefusedAttempts(this);
   readonly issueCredential: IssueCredential = new IssueCredential(this);
   readonly retrieveDeferred: RetrieveDeferred = new RetrieveDeferred(this);
   readonly decideDeferred: DecideDeferred = new DecideDeferred(this);

@@ -16,6 +16,16 @@ const ListCacheView = z.object({
   hits: z.number().int().describe('Checks that a kept list answered, since the process began'),
   misses: z.number().int().describe('Checks that had to fetch'),
   entries: z.array(z.object({ uri: z.string(), fetchedAt: z.iso.datetime(), expiresAt: z.iso.datetime() })),
+  failing: z
+    .array(
+      z.object({
+        uri: z.string(),
+        reason: z.string().describe('Why it could not be had, or not be believed'),
+        failedAt: z.iso.datetime(),
+        retriedAt: z.iso.datetime().describe('From then on the next check fetches it'),
+      }),
+    )
+    .describe('Lists whose last fetch failed; older copies of them may stand in'),
 });
 
 const FollowedListView = z.object({
@@ -107,9 +117,14 @@ export const cacheRoutes = family(
   ],
 );
 
-function toListCacheView({ entries, ...counts }: FetchedListStats) {
+function toListCacheView({ entries, failing, ...counts }: FetchedListStats) {
   return {
     ...counts,
+    failing: failing.map(({ failedAt, retriedAt, ...list }) => ({
+      ...list,
+      failedAt: failedAt.toISOString(),
+      retriedAt: retriedAt.toISOString(),
+    })),
     entries: entries.map(({ uri, fetchedAt, expiresAt }) => ({
       uri,
       fetchedAt: fetchedAt.toISOString(),

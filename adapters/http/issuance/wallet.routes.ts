@@ -146,6 +146,7 @@ function walletRequest(request: RawRequest): WalletRequest {
     wallet: { authorization, dpop: headerValues(request, 'dpop') },
     contentType: request.headers['content-type'],
     body: request.bytes,
+    requestId: request.requestId,
   };
 }
 

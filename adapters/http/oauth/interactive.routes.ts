@@ -67,7 +67,8 @@ export const interactiveRoutes = family(
         '- `openid4vp_presentation`, `redirect_to_web`\n\n' +
         'Other names are passed over. What is presented is bound to this endpoint: `aud` of an SD-JWT VC is `ia:` and its ' +
         'address in the newest form, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. ' +
-        'Each answer has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect. ' +
+        'Each answer has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect, ' +
+        'which brings the code instead when the page was the last step. ' +
         'Configurations without `iaeActions` ask for nothing, so that the code comes at once.',
       surface: 'oauth',
       body: z.record(z.string(), z.string()),
@@ -93,7 +94,9 @@ export const interactiveRoutes = family(
       method: 'get',
       path: '/:tenant/interactive-authorization/return',
       summary: 'Where a page of the customer sends the browser when the user is done',
-      description: 'Only the browser that was sent to the page is sent on, which a cookie tells.',
+      description:
+        'Only the browser that was sent to the page is sent on, which a cookie tells: with the code after the last step, with ' +
+        '`auth_session` before that.',
       surface: 'page',
       query: Returned,
       described: { query: RETURN_QUERY },

@@ -66,6 +66,15 @@ const CheckView = z
   })
   .meta({ id: 'Check', description: 'One check of what was presented' });
 
+const AttemptView = z
+  .object({
+    at: z.iso.datetime(),
+    code: z.string().describe('What the wallet was told'),
+    reason: z.string().describe('For the operator'),
+    requestId: z.string().optional().describe('As the log names the request'),
+  })
+  .meta({ id: 'RefusedAttempt', description: 'A wallet that came to collect and was refused' });
+
 const FailureView = z
   .object({
     code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),
@@ -127,6 +136,10 @@ export const SessionView = z
     parsedWebhook: Webhook.optional(),
     transaction_data: z.array(AnyObject).optional(),
     failure: FailureView.optional(),
+    attempts: z
+      .array(AttemptView)
+      .optional()
+      .describe('Requests of wallets for a credential of this session that were refused: the first 20'),
     report: z.array(CheckView).optional().describe('The checks of each presentation, in their order'),
     deliveries: z.array(DeliveryView).optional().describe('Webhook calls and what came of them'),
     externalIssuer: z.string().optional().describe('The external authorization server of the user'),
@@ -144,7 +157,7 @@ type Seen = {
 /** What was stored has the form that the domain gave it. */
 type Shown = Pick<
   z.output<typeof SessionView>,
-  'notifications' | 'revokedWithWallet' | 'credentials' | 'report' | 'deliveries' | 'redirectUri'
+  'notifications' | 'revokedWithWallet' | 'credentials' | 'report' | 'deliveries' | 'attempts' | 'redirectUri'
 >;
 
 /** @param seen what the list of sessions does not show may be absent. */

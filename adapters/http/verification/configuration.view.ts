@@ -35,6 +35,8 @@ export const PresentationConfigurationView = z
     clientIdPrefix: z.enum(['x509_hash', 'x509_san_dns', 'redirect_uri']),
     requestUriMethod: z.enum(['get', 'post']),
     invocationUri: z.string(),
+    clientName: z.string().nullable(),
+    logoUri: z.string().nullable(),
     expectedOrigins: z.array(z.string()).nullable(),
     dcApiRequest: z.enum(['signed', 'unsigned']),
     transaction_data: z.array(TransactionData).nullable(),

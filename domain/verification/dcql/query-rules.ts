@@ -1,3 +1,4 @@
+import { decodeBase64url } from '../../shared/base64url.ts';
 import { unknownMember } from '../../shared/closest-name.ts';
 import { isMemberName } from '../../shared/json.ts';
 import { META_OF_FORMAT, SUPPORTED_FORMATS } from './formats.ts';
@@ -8,10 +9,16 @@ type CredentialQuery = {
   readonly format: string;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly claims?:
-    | readonly { readonly id?: string | undefined; readonly path: readonly unknown[] }[]
+    | readonly {
+        readonly id?: string | undefined;
+        readonly path: readonly unknown[];
+        readonly intent_to_retain?: boolean | undefined;
+      }[]
     | undefined;
   readonly claim_sets?: readonly (readonly string[])[] | undefined;
-  readonly trusted_authorities?: readonly { readonly type: string }[] | undefined;
+  readonly trusted_authorities?:
+    | readonly { readonly type: string; readonly values: readonly string[] }[]
+    | undefined;
 };
 type Query = {
   readonly credentials: readonly { readonly id: string }[];
@@ -131,21 +138,55 @@ export function checkKnownMeta(credential: CredentialQuery, issues: Issues): voi
   }
 }
 
-export function checkSupported(
-  { id, format, claims = [], trusted_authorities = [] }: CredentialQuery,
-  place: PropertyKey[],
-  issues: Issues,
-): void {
+export function checkSupported(credential: CredentialQuery, place: PropertyKey[], issues: Issues): void {
+  const { id, format, trusted_authorities = [] } = credential;
   checkName(id, [...place, 'id'], issues);
-  claims.forEach((claim, j) => {
-    checkName(claim.id ?? '', [...place, 'claims', j, 'id'], issues);
-  });
-  trusted_authorities.forEach(({ type }, j) => {
+  checkSupportedClaims(credential, place, issues);
+  trusted_authorities.forEach(({ type, values }, j) => {
+    const path = [...place, 'trusted_authorities', j];
+    if (type === 'aki') checkKeyIdentifiers(values, [...path, 'values'], issues);
     if (AUTHORITY_TYPES.some((supported) => supported === type)) return;
-    const path = [...place, 'trusted_authorities', j, 'type'];
-    report(issues, path, 'authority_type', `Supported types: ${AUTHORITY_TYPES.join(', ')}.`);
+    report(issues, [...path, 'type'], 'authority_type', `Supported types: ${AUTHORITY_TYPES.join(', ')}.`);
   });
   if (SUPPORTED_FORMATS.some((supported) => supported === format)) return;
   const message = `Supported formats: ${SUPPORTED_FORMATS.join(', ')}.`;
   report(issues, [...place, 'format'], 'format', message);
+}
+
+/** What the grammar allows, and what wallets fail on or refuse the whole request for. */
+function checkSupportedClaims(
+  { format, claims = [], claim_sets = [] }: CredentialQuery,
+  place: PropertyKey[],
+  issues: Issues,
+): void {
+  claims.forEach(({ id = '', path, intent_to_retain }, j) => {
+    const claim = [...place, 'claims', j];
+    checkName(id, [...claim, 'id'], issues);
+    // OpenID4VP 1.0 appendix B.2.4: a member of mdocs
+    if (intent_to_retain !== undefined && format !== 'mso_mdoc') {
+      report(issues, [...claim, 'intent_to_retain'], 'intent_to_retain', 'It belongs to mso_mdoc.');
+    }
+    // OpenID4VP 1.0 section 7: a credential is an object, so that null and positions select nothing of it.
+    if (path.length > 0 && typeof path[0] !== 'string') {
+      report(issues, [...claim, 'path', 0], 'path', 'A path begins with the name of a member.');
+    }
+  });
+  claim_sets.forEach((set, i) => {
+    checkOnce(set, [...place, 'claim_sets', i], issues);
+  });
+}
+
+/** OpenID4VP 1.0 sections 6.1 and 6.2: a set or an option names each id once. */
+export function checkOnce(ids: readonly string[], place: PropertyKey[], issues: Issues): void {
+  ids.forEach((id, i) => {
+    if (ids.indexOf(id) < i) report(issues, [...place, i], 'repeated_id', 'The id stands there already.');
+  });
+}
+
+/** OpenID4VP 1.0 section 6.1.1.1 */
+function checkKeyIdentifiers(values: readonly string[], place: PropertyKey[], issues: Issues): void {
+  values.forEach((value, i) => {
+    if (decodeBase64url(value) !== undefined) return;
+    report(issues, [...place, i], 'aki', 'A key identifier is base64url without padding.');
+  });
 }

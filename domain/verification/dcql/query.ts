@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listUpTo, textUpTo } from '../../shared/bounds.ts';
 import { MAX_TEXT } from './formats.ts';
-import { checkCredential, checkIds, checkKnownMeta, checkSupported } from './query-rules.ts';
+import { checkCredential, checkIds, checkKnownMeta, checkOnce, checkSupported } from './query-rules.ts';
 
 /**
  * What one query may ask. Every response is held against it, so these bound the work of an answer; no wallet's
@@ -27,6 +27,9 @@ const Id = z
 
 // OpenID4VP 1.0 section 7: a key, a wildcard or a position.
 const PathComponent = z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative()]);
+
+/** Wallets count in signed numbers of 32 bits, and some fail on what is above. */
+const MAX_POSITION = 2 ** 31 - 1;
 
 // OpenID4VP 1.0 section 6.3: neither null nor a structure nor a fraction can be asked for.
 const Value = z.union([z.string().max(MAX_TEXT), z.int(), z.boolean()]);
@@ -79,8 +82,18 @@ export const DcqlQuery = z
   .superRefine(checkIds);
 export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 
+const KnownPath = listUpTo(
+  z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative().max(MAX_POSITION)]),
+  MAX_DEPTH,
+).describe('Member names, positions, or null for all entries of an array; it begins with a name');
+
 const KnownCredential = CredentialShape.extend({
-  claims: claimsOf(Claim.strict()).optional(),
+  claims: claimsOf(
+    Claim.extend({
+      path: KnownPath,
+      intent_to_retain: z.boolean().optional().describe('mso_mdoc alone: whether the element will be stored'),
+    }).strict(),
+  ).optional(),
   trusted_authorities: authoritiesOf(Authority.strict()).optional(),
 })
   .strict()
@@ -102,5 +115,10 @@ export const SupportedDcqlQuery = z
     checkIds(query, issues);
     query.credentials.forEach((credential, i) => {
       checkSupported(credential, ['credentials', i], issues);
+    });
+    query.credential_sets?.forEach(({ options }, i) => {
+      options.forEach((option, j) => {
+        checkOnce(option, ['credential_sets', i, 'options', j], issues);
+      });
     });
   });

@@ -3,6 +3,7 @@ import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
+import { readAttestedStatuses } from '../../../domain/status-lists/attested-status.ts';
 import { capacityOf, isEntryBits, readStatus } from '../../../domain/status-lists/bits.ts';
 import { decompressList } from '../../../domain/status-lists/codec.ts';
 import { readStatusReference, statusAt, verdictOf } from '../../../domain/status-lists/reference.ts';
@@ -91,6 +92,33 @@ export const STATUS_LISTS: readonly Target[] = [
       const claims = parseJson(text(input));
       const reference = isJsonObject(claims) ? readStatusReference(claims) : undefined;
       if (reference !== undefined) promise(reference.idx >= 0, 'an index is a place');
+    },
+  },
+  {
+    name: 'attested-status',
+    expected,
+    seeds: ['status', 'client_status', 'key_storage_status'].map((place) => {
+      const status = { status_list: { idx: 7, uri: STATUS_URI } };
+      const exp = NOW.getTime() / 1000 + 60;
+      return JSON.stringify(place === 'status' ? { status } : { [place]: { status, exp } });
+    }),
+    dictionary: [
+      'client_status',
+      'key_storage_status',
+      'status',
+      'status_list',
+      'idx',
+      'uri',
+      'exp',
+      'https:',
+    ],
+    decode: (input) => {
+      const claims = parseJson(text(input));
+      if (!isJsonObject(claims)) return;
+      for (const { reference, keptUntil } of readAttestedStatuses(claims, NOW)) {
+        promise(reference.idx >= 0, 'an index is a place');
+        promise(keptUntil === undefined || keptUntil * 1000 > NOW.getTime(), 'what is over is refused');
+      }
     },
   },
 ];

@@ -118,7 +118,7 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 95,
-    what: 'a configuration although identifiers were returned',
+    what: 'a configuration that no identifier of the token stands for',
     run: async (world) => {
       const { uri } = await world.offer('open', ['card']);
       const wallet = world.wallet();
@@ -126,9 +126,13 @@ export const credentialCases: readonly Case[] = [
         { type: 'openid_credential', credential_configuration_id: 'card' },
       ]);
       const token = await wallet.accessToken(uri, { authorization_details });
-      return wallet.request(token, 'card');
+      return wallet.request(token, 'pass');
     },
-    expected: refused('invalid_credential_request'),
+    expected: {
+      status: 403,
+      error: 'insufficient_scope',
+      headers: { 'www-authenticate': /insufficient_scope/ },
+    },
   },
   {
     row: 96,
@@ -278,8 +282,8 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 108,
-    what: 'iss in the proof of an anonymous wallet',
-    run: bent({ payload: { iss: 'wallet' } }),
+    what: 'an iss that is no text in the proof of an anonymous wallet',
+    run: bent({ payload: { iss: ['wallet'] } }),
     expected: INVALID_PROOF,
   },
   {

@@ -24,7 +24,12 @@ describe('Whom a change trusts', () => {
     const trustList = 'https://lists.example/trust?token=secret';
     const before = { trustAnchors: [{ ownAuthorities: true }] };
     const after = {
-      trustAnchors: [{ certificate: pem(one) }, { trustList, signedBy: [pem(other)] }, { trustList }],
+      trustAnchors: [
+        { certificate: pem(one) },
+        { certificate: pem(one), pin: true },
+        { trustList, signedBy: [pem(other)] },
+        { trustList },
+      ],
       dcql_query: { credentials: [] },
     };
     const { changes } = describeChange('presentation-configuration', 'age', before, after);
@@ -35,6 +40,7 @@ describe('Whom a change trusts', () => {
         before: [{ ownAuthorities: true }],
         after: [
           { certificate: fingerprint(one) },
+          { certificate: fingerprint(one), pin: true },
           { trustList: 'lists.example', signedBy: [fingerprint(other)] },
           { trustList: 'lists.example', signedBy: [] },
         ],

@@ -155,11 +155,25 @@ describe('IssueCredential', () => {
     ],
     ['a nonce of somebody', 'invalid_nonce', proofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
   ];
-  for (const [what, code, ask] of [...callers, ...bodies]) {
+  for (const [what, code, ask] of callers) {
     it(`refuses ${what}`, async () => {
       const before = await world.stored(offered.session.id);
       expect((await failureOf(execute(await ask()))).code).to.equal(code);
       expect(await world.stored(offered.session.id), 'what is stored').to.deep.equal(before);
+    });
+  }
+  for (const [what, code, ask] of bodies) {
+    it(`refuses ${what}, and keeps why, as long as there is place, and nothing else`, async () => {
+      const { session: before, batches } = await world.stored(offered.session.id);
+      const refused = await failureOf(execute({ ...(await ask()), requestId: 'r-1' }));
+      expect(refused.code).to.equal(code);
+      const { session: after, batches: made } = await world.stored(offered.session.id);
+      const { attempts = [] } = after.outcome ?? {};
+      const { at: _at, ...last } = attempts.at(-1) ?? { at: '' };
+      expect(last).to.deep.equal({ code, reason: refused.message, requestId: 'r-1' });
+      expect(attempts).to.have.length((before.outcome?.attempts?.length ?? 0) + 1);
+      const noted = { outcome: after.outcome, version: after.version, updatedAt: after.updatedAt };
+      expect([{ ...before, ...noted }, batches], 'what is stored').to.deep.equal([after, made]);
     });
   }
 
@@ -217,9 +231,9 @@ describe('IssueCredential', () => {
     const { credentials } = await wallet.issue(body.access_token, named);
     expect(decode(credentials[0]?.credential ?? '').payload).not.to.have.property('cnf');
     const byConfiguration = await wallet.wanting(body.access_token, {
-      credential_configuration_id: 'unbound',
+      credential_configuration_id: 'card',
     });
-    expect(await endOf(execute(byConfiguration))).to.equal('invalid_credential_request');
+    expect(await endOf(execute(byConfiguration))).to.equal('insufficient_scope');
   });
 
   it('is not found at a tenant that is not there', async () => {

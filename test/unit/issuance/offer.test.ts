@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readProofs, resolveConfiguration } from '../../../domain/issuance/credential-request.ts';
-import { checkOfferRequest, composeOffer, OfferRequest } from '../../../domain/issuance/offer.ts';
+import { checkOfferRequest, composeOffer, OfferRequest, offerLink } from '../../../domain/issuance/offer.ts';
 import type { WalletTokenClaims } from '../../../domain/oauth/access-token.ts';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../../../domain/oauth/token-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -117,6 +117,38 @@ describe('An offer', () => {
   });
 });
 
+describe('The link of an offer', () => {
+  const link = (invocationUri?: string) => {
+    const request = OfferRequest.safeParse({
+      ...{ response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] },
+      ...(invocationUri !== undefined && { invocationUri }),
+    });
+    return request.success ? offerLink('https://i.example/o', request.data.invocationUri) : 'refused';
+  };
+  const query = 'credential_offer_uri=https%3A%2F%2Fi.example%2Fo';
+
+  it('starts any wallet, those of a profile, or the own one', () => {
+    expect(link()).to.equal(`openid-credential-offer://?${query}`);
+    expect(link('haip-vci://')).to.equal(`haip-vci://?${query}`);
+    expect(link('https://wallet.example/add?from=acme')).to.equal(
+      `https://wallet.example/add?from=acme&${query}`,
+    );
+  });
+
+  it('starts nothing else', () => {
+    for (const other of [
+      'javascript://',
+      'http://wallet.example',
+      'intent://x',
+      'ms-word://',
+      'https://a b',
+      '',
+    ]) {
+      expect(link(other), other).to.equal('refused');
+    }
+  });
+});
+
 describe('A request for a credential', () => {
   const token = (changes: Partial<WalletTokenClaims> = {}) =>
     ({ credentialConfigurationIds: ['card'], identifiers: false, ...changes }) as WalletTokenClaims;
@@ -140,6 +172,15 @@ describe('A request for a credential', () => {
     expect(named(byIdentifier('card'), foreign)).to.equal('unknown_credential_identifier');
   });
 
+  it('names it by its configuration, although the token has identifiers', () => {
+    const configurationOfIdentifier = new Map([['theirs', 'card']]);
+    expect(named(byId('card'), token({ identifiers: true }))).to.equal('card');
+    expect(named(byId('card'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('card');
+    expect(named(byId('theirs'), token({ identifiers: true, configurationOfIdentifier }))).to.equal(
+      'unknown_credential_configuration',
+    );
+  });
+
   it('is told what is wrong with the name', () => {
     const identified = token({ identifiers: true });
     expect([{}, { ...byId('card'), ...byIdentifier('card') }].map((body) => named(body))).to.deep.equal(
@@ -153,7 +194,7 @@ describe('A request for a credential', () => {
     expect(named(byIdentifier('pass'), identified)).to.equal('unknown_credential_identifier');
     expect(named(byId('else'))).to.equal('unknown_credential_configuration');
     expect(named(byId('pass'))).to.equal('insufficient_scope');
-    expect(named(byId('card'), identified)).to.equal('invalid_credential_request');
+    expect(named(byId('pass'), identified)).to.equal('insufficient_scope');
   });
 
   it('brings proofs of one type, and at least one', () => {

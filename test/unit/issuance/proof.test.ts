@@ -73,6 +73,17 @@ describe('A proof of a client', () => {
       'invalid_proof',
     ]);
   });
+
+  it('names whom it likes where the token is of nobody', () => {
+    const ofNobody = (iss: unknown) =>
+      outcome(() =>
+        acceptJwtProof(openJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
+          ...{ audience: ISSUER, clientId: undefined, now: new Date() },
+        }),
+      );
+    expect([ofNobody('Yours'), ofNobody(undefined)]).to.deep.equal(['taken', 'taken']);
+    for (const iss of [7, null, ['wallet'], {}]) expect(ofNobody(iss)).to.equal('invalid_proof');
+  });
 });
 
 describe('The proofs of a request', () => {

@@ -1,11 +1,16 @@
 import { expect } from 'chai';
-import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import {
+  type CredentialConfiguration,
+  CredentialConfigurationBody,
+} from '../../../domain/issuance/configuration.ts';
 import {
   defaultIssuance,
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
   withDefaults,
 } from '../../../domain/issuance/issuance-configuration.ts';
+import { type IssuerMetadataParts, issuerMetadata } from '../../../domain/issuance/metadata.ts';
+import { typeMetadata } from '../../../domain/issuance/type-metadata.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 
 const PIXEL = 'iVBORw0KGgo=';
@@ -33,6 +38,12 @@ const HARMFUL = [
   'https://user:secret@acme.example/logo.png',
   'logo.png',
   '',
+  'https://acme.example/a|b.png',
+  'https://acme.example/%.png',
+  'https://acme.example/\u0000.png',
+  'https://acme.example\\@evil.example/logo.png',
+  'https:acme.example/logo.png',
+  'data:image/svg+xml,%3Csvg%',
 ];
 const SD_JWT = {
   id: 'card',
@@ -83,6 +94,49 @@ describe('An address that wallets and browsers show', () => {
       expect(TrustListData.safeParse(data('https://acme.example/type')).success).to.equal(true);
     });
   }
+
+  it('is stored in the form in which browsers send it', () => {
+    const uri = 'https://acme.example/logo für alle.png';
+    const { display } = IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', logo: { uri } }] });
+    expect(display[0]?.logo?.uri).to.equal('https://acme.example/logo%20f%C3%BCr%20alle.png');
+  });
+
+  it('is left out of what is published where an earlier release took what is none', () => {
+    const odd = { logo: { uri: 'https://acme.example/a|b.png' }, background_image: { uri: 'logo.png' } };
+    const good = { logo: { uri: 'https://acme.example/ä.png' } };
+    const times = { createdAt: new Date(0), updatedAt: new Date(0) } as const;
+    const config = { ...SD_JWT.config, display: [{ name: 'Card', locale: 'en', ...odd }] };
+    const vct = {
+      display: [{ name: 'Card', locale: 'en', rendering: { simple: { ...odd, text_color: '#fff' } } }],
+    };
+    const stored = {
+      ...SD_JWT,
+      ...times,
+      keyBinding: true,
+      config,
+      vct,
+    } as unknown as CredentialConfiguration;
+    const issuance = {
+      ...defaultIssuance('Acme'),
+      display: [
+        { name: 'Acme', ...odd },
+        { name: 'Ä', ...good },
+      ],
+    };
+    const metadata = JSON.stringify(
+      issuerMetadata({
+        issuer: 'https://issuer.example/acme',
+        issuance: issuance as unknown as IssuerMetadataParts['issuance'],
+        configurations: [stored],
+        signingAlgorithm: () => 'ES256',
+        encryptionKeys: [],
+      }),
+    );
+    expect(metadata).to.include('"name":"Card"').and.include('https://acme.example/%C3%A4.png');
+    const type = JSON.stringify(typeMetadata(stored, 'https://issuer.example/acme', undefined));
+    expect(type).to.include('#fff');
+    for (const text of [metadata, type]) expect(text).not.to.include('a|b').and.not.to.include('logo.png');
+  });
 
   it('is read as it was stored by an earlier release', () => {
     const times = { id: 'default', createdAt: new Date(0), updatedAt: new Date(0) } as const;

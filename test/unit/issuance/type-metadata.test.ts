@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { disclosability } from '../../../domain/issuance/disclosability.ts';
 import { integrityOf, keepTypeIntegrity, typeMetadata } from '../../../domain/issuance/type-metadata.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
 import { aConfiguration, ISSUER } from './kit.ts';
 
 const LOGO = { uri: 'https://acme.example/logo.png', alt_text: 'Anchor' };
@@ -49,6 +51,7 @@ describe('Type metadata', () => {
       claims: [
         { path: ['name'], display: [{ locale: 'en', label: 'Name' }], mandatory: true, sd: 'never' },
         { path: ['age'], sd: 'always' },
+        { path: ['iat'], sd: 'never' },
       ],
     });
   });
@@ -60,7 +63,10 @@ describe('Type metadata', () => {
   it('say of what can be withheld below entries of an array that some may be', () => {
     const told = (frame: object) => disclosability(['list', null, 'a'], readDisclosureFrame({ ...frame }));
     expect(told({ list: { '0': { _sd: ['a'] } } })).to.equal('allowed');
-    expect(told({ list: { '0': { b: { _sd: ['c'] } } } })).to.equal('allowed');
+    expect(told({ list: { '0': { _sd: ['a'] }, '1': { _sd: ['b'] } } })).to.equal('allowed');
+    expect(told({ list: { '0': { b: { _sd: ['c'] } } } }), 'something else').to.equal('never');
+    expect(told({ list: { '0': { _sd: ['b'] } } }), 'another member').to.equal('never');
+    expect(told({ list: { _sd: [0] } }), 'what contains it').to.equal('never');
     expect(told({ list: { '0': { _sd_decoy: 1 } } }), 'decoys hide nothing').to.equal('never');
   });
 
@@ -125,10 +131,70 @@ describe('Type metadata', () => {
   for (const [path, sd] of cases) {
     it(`say that ${JSON.stringify(path)} is ${sd} disclosed selectively`, () => {
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Card' }], claims: [claim(...path)] };
-      expect(typeOf({ config }, FRAME)['claims']).to.deep.equal([{ path, sd }]);
-      expect(typeOf({ config })['claims'], 'without a frame').to.deep.equal([{ path, sd: 'never' }]);
+      const said = (type: JsonObject) =>
+        (type['claims'] as readonly JsonObject[]).filter((one) => isDeepStrictEqual(one['path'], path));
+      expect(said(typeOf({ config }, FRAME))).to.deep.equal([{ path, sd }]);
+      expect(said(typeOf({ config })), 'without a frame').to.deep.equal([{ path, sd: 'never' }]);
     });
   }
+
+  describe('list every claim that is known', () => {
+    const paths = (changes: Record<string, unknown>, frame?: object) =>
+      ((typeOf({ config: { format: 'dc+sd-jwt' }, ...changes }, frame)['claims'] ?? []) as JsonObject[]).map(
+        ({ path }) => JSON.stringify(path),
+      );
+
+    it('with what contains those that are described, and iat', () => {
+      const config = {
+        format: 'dc+sd-jwt',
+        claims: [claim('address', 'street'), claim('degrees', null, 'type')],
+      };
+      expect(paths({ config, claims: undefined })).to.deep.equal([
+        '["address"]',
+        '["address","street"]',
+        '["degrees"]',
+        '["degrees",null]',
+        '["degrees",null,"type"]',
+        '["iat"]',
+      ]);
+    });
+
+    it('of static claims, of the schema and of the frame', () => {
+      const schema = {
+        $defs: { degree: { type: 'object', properties: { year: {}, none: false } } },
+        properties: { age: { type: 'integer' }, degrees: { items: { $ref: '#/$defs/degree' } } },
+      };
+      const claims = { name: 'Ada', nationalities: ['GB', 'FR'] };
+      expect(
+        paths({ claims, schema }, { _sd: ['email'], roles: { _sd: [0] }, tree: { _sd: ['leaf'] } }),
+      ).to.deep.equal([
+        '["name"]',
+        '["nationalities"]',
+        '["nationalities",null]',
+        '["age"]',
+        '["degrees"]',
+        '["degrees",null]',
+        '["degrees",null,"year"]',
+        '["email"]',
+        '["roles"]',
+        '["roles",null]',
+        '["tree"]',
+        '["tree","leaf"]',
+        '["iat"]',
+      ]);
+    });
+
+    it('and none where nothing is known, for then any may come', () => {
+      expect(paths({ claims: undefined })).to.deep.equal([]);
+    });
+
+    it('within bounds, also where a schema leads in circles', () => {
+      const schema = { properties: { child: { $ref: '#' }, sibling: { $ref: '#' } } };
+      expect(paths({ claims: undefined, schema })).to.deep.equal(['["child"]', '["sibling"]', '["iat"]']);
+      const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`claim${i}`, i]));
+      expect(paths({ claims: many })).to.have.length(501);
+    });
+  });
 
   it('are hashed by their very bytes', () => {
     // OpenID4VCI examples: computed with another implementation.

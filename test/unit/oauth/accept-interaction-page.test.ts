@@ -9,7 +9,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { endOf, type WalletWorld } from '../wallet-kit.ts';
-import { codeOf, InteractiveWallet, interactiveWorld, type Required, required } from './interaction-kit.ts';
+import { InteractiveWallet, interactiveWorld, type Required, required } from './interaction-kit.ts';
 
 const REFUSED = { error: 'access_denied', state: AUTHORIZATION_REQUEST.state };
 
@@ -134,8 +134,31 @@ describe('The web step of an interactive authorization', () => {
     const comeBack = (returned: PageReturn, tenantId = ACME) =>
       world.returnToInteraction.execute(tenantId, returned);
 
-    it('sends the browser on to the wallet, and brings no code', async () => {
+    it('sends the browser on to the wallet with a code after the last step, and remembers what was done', async () => {
       const { asked, returned } = await visiting();
+      const { location, authorizationId } = await comeBack(returned);
+      const { code = '', ...rest } = told(location);
+      expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state }, asked.id]);
+      expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
+      const { body } = await wallet.redeemCode(code);
+      const wanted = { credential_configuration_id: 'visitor' };
+      expect((await wallet.issue(body.access_token, wanted)).credentials).to.have.length(1);
+    });
+
+    it('ends with an error when the offer is over by then', async () => {
+      const asked = await wallet.offered('visitor');
+      const page = await wallet.visit(asked);
+      const failed = { id: asked.session, anytime: ['active'], to: 'failed' } as const;
+      await world.store.commit(ACME, { session: failed }, world.clock.now());
+      const { sent } = await wallet.comeBack(page);
+      expect([sent.get('error'), sent.get('code')]).to.deep.equal(['access_denied', null]);
+      expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
+    });
+
+    it('sends the browser on to the wallet without a code before the last step', async () => {
+      const asked = await wallet.asked('tour');
+      const pageHandle = (await wallet.visit(asked)).searchParams.get('visit') ?? '';
+      const returned = { pageHandle, error: undefined, browserSecrets: wallet.browserSecrets };
       const { location, authorizationId } = await comeBack(returned);
       const { auth_session: authSession = '', ...rest } = told(location);
       expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state }, asked.id]);
@@ -185,16 +208,15 @@ describe('The web step of an interactive authorization', () => {
   });
 
   describe('AcceptInteractionPage', () => {
-    const returned = async () => {
+    const visiting = async () => {
       const asked = await wallet.offered('confirmed');
-      const page = await wallet.visit(asked);
-      return { asked, page, back: await wallet.comeBack(page) };
+      return { asked, page: await wallet.visit(asked) };
     };
 
     it('asks the customer once whether the user is done, and then ends with a code', async () => {
-      const { asked, page, back } = await returned();
-      const both = await Promise.allSettled([wallet.goOn(back), wallet.goOn(back)]);
-      const codes = both.flatMap((one) => (one.status === 'fulfilled' ? [codeOf(one.value)] : []));
+      const { asked, page } = await visiting();
+      const both = await Promise.allSettled([wallet.comeBack(page), wallet.comeBack(page)]);
+      const codes = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value.sent.get('code')] : []));
       expect(codes).to.have.length(1);
       const visit = page.searchParams.get('visit');
       expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([
@@ -207,14 +229,15 @@ describe('The web step of an interactive authorization', () => {
     });
 
     it('denies the wallet when the customer does not confirm, and tells the operator', async () => {
-      const { asked, back } = await returned();
+      const { asked, page } = await visiting();
       world.webhooks.answer = new WebhookError('bad_status', 'it answered 403', { status: 403 });
-      expect(await endOf(wallet.goOn(back))).to.equal('access_denied');
+      const { sent } = await wallet.comeBack(page);
+      expect([sent.get('error'), sent.get('code')]).to.deep.equal(['access_denied', null]);
       expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
       expect(JSON.stringify((await world.session(asked.session)).outcome?.report)).to.include(
         'it answered 403',
       );
-      expect(await endOf(wallet.goOn(back))).to.equal('invalid_session');
+      expect(await endOf(wallet.comeBack(page))).to.equal('invalid_request');
     });
   });
 });

@@ -110,17 +110,18 @@ describe('ContinueInteraction', () => {
 
   describe('after a page', () => {
     const returned = async () => {
-      const asked = await wallet.asked('visitor');
+      const asked = await wallet.asked('tour');
       return { asked, back: await wallet.comeBack(await wallet.visit(asked)) };
     };
 
-    it('ends with a code for the wallet that began', async () => {
+    it('goes on for the wallet that began, and ends with a code after the last', async () => {
       const { asked, back } = await returned();
       expect((await wallet.stored(asked))?.interaction?.pending).to.include({ isReturned: true });
-      const code = codeOf(await wallet.goOn(back));
+      const second = required(await wallet.goOn(back));
+      const { sent } = await wallet.comeBack(await wallet.visit(second));
       expect((await wallet.stored(asked))?.stage).to.equal('done');
-      const { body } = await wallet.redeemCode(code);
-      const wanted = { credential_configuration_id: 'visitor' };
+      const { body } = await wallet.redeemCode(sent.get('code') ?? '');
+      const wanted = { credential_configuration_id: 'tour' };
       expect((await wallet.issue(body.access_token, wanted)).credentials).to.have.length(1);
     });
 
@@ -133,12 +134,12 @@ describe('ContinueInteraction', () => {
       it(`refuses ${what}, and the wallet can still go on`, async () => {
         const { back } = await returned();
         expect(await endOf(wallet.goOn(back, form))).to.equal(code);
-        codeOf(await wallet.goOn(back));
+        required(await wallet.goOn(back));
       });
     }
 
     it('refuses a wallet whose user has not come back', async () => {
-      const asked = await wallet.asked('visitor');
+      const asked = await wallet.asked('tour');
       expect(await endOf(wallet.goOn(asked))).to.equal('invalid_request');
       await wallet.visit(asked);
       expect(await endOf(wallet.goOn(asked))).to.equal('invalid_request');
@@ -147,7 +148,7 @@ describe('ContinueInteraction', () => {
     it('refuses the name that the wallet had before, since the browser brings a new one', async () => {
       const { asked, back } = await returned();
       expect(await endOf(wallet.goOn(asked))).to.equal('invalid_session');
-      codeOf(await wallet.goOn(back));
+      required(await wallet.goOn(back));
     });
   });
 });

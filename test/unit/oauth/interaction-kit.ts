@@ -45,6 +45,7 @@ export async function interactiveWorld(): Promise<WalletWorld> {
   await world.offers({ id: 'sealed', iaeActions: [presents('sealed')] });
   await world.offers({ id: 'visitor', iaeActions: [page] });
   await world.offers({ id: 'both', iaeActions: [presents('check'), page] });
+  await world.offers({ id: 'tour', iaeActions: [page, { ...page, url: `${PAGE}&second=1` }] });
   const callbackUrl = 'https://shop.example/done';
   await world.offers({ id: 'confirmed', iaeActions: [{ ...page, callbackUrl }] });
   return world;
@@ -109,13 +110,14 @@ export class InteractiveWallet extends Wallet {
     return new URL(sent.location);
   }
 
-  /** The browser comes back from the page. @returns the `auth_session` that it brings to the wallet. */
-  async comeBack(page: URL): Promise<{ readonly authSession: string }> {
+  /** The browser comes back from the page. @returns what it brings to the wallet. */
+  async comeBack(page: URL): Promise<{ readonly authSession: string; readonly sent: URLSearchParams }> {
     const pageHandle = page.searchParams.get('visit') ?? '';
     const { browserSecrets } = this;
     const returned = { pageHandle, error: undefined, browserSecrets };
     const { location } = await this.world.returnToInteraction.execute(this.tenantId, returned);
-    return { authSession: new URL(location).searchParams.get('auth_session') ?? '' };
+    const { searchParams: sent } = new URL(location);
+    return { authSession: sent.get('auth_session') ?? '', sent };
   }
 
   async stored({ id }: Pick<Required, 'id'>): Promise<Authorization | undefined> {

@@ -76,16 +76,18 @@ describe('what the wallet learns of an upstream error', () => {
 });
 
 describe('the claims of a login', () => {
-  it('are those of both tokens, and where both have one, that of the ID token', () => {
+  it('are those of the ID token, then of userinfo, then of the access token', () => {
     const merged = mergeClaims(
-      { aud: 'api', scope: 'read', name: 'A' },
-      { aud: 'client', name: 'B', nonce: 'n' },
+      { aud: 'api', scope: 'read', name: 'A', city: 'A' },
+      { aud: 'other', name: 'B', city: 'B', email: 'B' },
+      { aud: 'client', name: 'C', nonce: 'n' },
     );
-    expect(merged).to.deep.equal({ aud: 'client', scope: 'read', name: 'B', nonce: 'n' });
+    const all = { aud: 'client', scope: 'read', name: 'C', city: 'B', email: 'B', nonce: 'n' };
+    expect(merged).to.deep.equal(all);
   });
 
-  it('are those of the ID token alone when the access token is no JWT', () => {
-    expect(mergeClaims(undefined, { sub: 'u' })).to.deep.equal({ sub: 'u' });
+  it('are those of the ID token alone when there is nothing else', () => {
+    expect(mergeClaims(undefined, undefined, { sub: 'u' })).to.deep.equal({ sub: 'u' });
   });
 });
 
@@ -162,6 +164,7 @@ describe('metadata of another server', () => {
       authorizationEndpoint: 'https://login.example.com/authorize?p=1',
       tokenEndpoint: 'https://api.example.com/token',
       jwksUri: 'https://keys.example.net/jwks',
+      userinfoEndpoint: undefined,
       clientAuthenticationMethods: ['client_secret_post'],
       namesItselfInResponses: true,
     });
@@ -173,6 +176,7 @@ describe('metadata of another server', () => {
       authorizationEndpoint: undefined,
       tokenEndpoint: undefined,
       jwksUri: undefined,
+      userinfoEndpoint: undefined,
       clientAuthenticationMethods: ['client_secret_basic'],
       namesItselfInResponses: false,
     });
@@ -194,6 +198,8 @@ describe('metadata of another server', () => {
     ['jwks_uri', 'http://idp.example.org/jwks'],
     ['jwks_uri', 'file:///etc/passwd'],
     ['jwks_uri', null],
+    ['userinfo_endpoint', 'http://idp.example.org/me'],
+    ['userinfo_endpoint', 'https://user@idp.example.org/me'],
     ['token_endpoint_auth_methods_supported', 'client_secret_basic'],
     ['token_endpoint_auth_methods_supported', [1]],
     ['token_endpoint_auth_methods_supported', Array.from({ length: 51 }, () => 'x')],

@@ -272,6 +272,8 @@ describe('What somebody refuses of a configuration', () => {
     const junk = writePemCertificates([Buffer.from('junk').toString('base64')]);
     const anchors = [pem(root), pem(leaf), 'no certificate', junk].map((certificate) => ({ certificate }));
     expect(refused(ofPresentation({ trustAnchors: anchors }))).to.deep.equal(['trustAnchors.1.certificate']);
+    const pins = [false, true].map((pin) => ({ certificate: pem(root), pin }));
+    expect(refused(ofPresentation({ trustAnchors: pins }))).to.deep.equal(['trustAnchors.1.certificate']);
   });
 
   it('of status lists: those believed for long, and those that few share', () => {

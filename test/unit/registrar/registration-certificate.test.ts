@@ -57,6 +57,13 @@ describe('A registration certificate', () => {
     });
   });
 
+  it('is read in both names where they say the same', () => {
+    const claims = [{ path: ['a'], values: [1, 'x'] }];
+    const same = [{ values: [1, 'x'], path: ['a'] }];
+    const { credentials } = read(entry({ claim: claims, claims: same }));
+    expect(credentials).to.deep.equal([{ format: 'x', meta: {}, claims }]);
+  });
+
   it('is read in older names', () => {
     const certificate = read({
       sub: { legal_name: 'Acme', id: 'VATDE-9' },
@@ -123,17 +130,30 @@ describe('A registration certificate', () => {
     ['a credential that is no object', { credentials: ['x'] }, 'credentials'],
     ['a credential that is null', { credentials: [null] }, 'credentials'],
     ['a time that is a text', { exp: `${SECONDS}` }, 'exp'],
-    ['a credential whose format is no text', entry({ format: 7 }), 'credentials'],
-    ['a credential whose meta is no object', entry({ meta: 'x' }), 'credentials'],
-    ['a claim that is no object', entry({ claim: ['a'] }), 'credentials'],
-    ['a claim whose path is no list', entry({ claim: [{ path: 'a' }] }), 'credentials'],
+    ['a credential whose format is no text', entry({ format: 7 }), 'its credentials.0.format is missing'],
+    ['a credential whose meta is no object', entry({ meta: 'x' }), 'its credentials.0.meta is'],
+    ['a claim that is no object', entry({ claim: [claim, 'a'] }), 'its credentials.0.claim.1 is'],
+    ['a claim whose path is no list', entry({ claim: [{ path: 'a' }] }), 'its credentials.0.claim.0.path is'],
     ['too many claims', entry({ claim: Array(1001).fill(claim) }), 'credentials'],
     ['credentials that are no list', { credentials: {} }, 'credentials'],
-    ['a credential without format', { credentials: [{ meta: {} }] }, 'credentials'],
-    ['claims that are no list', entry({ claim: null }), 'credentials'],
-    ['a claim without path', entry({ claim: [{}] }), 'credentials'],
-    ['values that are no list', entry({ claim: [{ ...claim, values: 1 }] }), 'credentials'],
-    ['two lists of claims', entry({ claim: [claim], claims: [] }), 'credentials'],
+    ['a credential without format', { credentials: [{ meta: {} }] }, 'its credentials.0.format is'],
+    ['claims that are no list', entry({ claims: null }), 'its credentials.0.claims is'],
+    ['a claim without path', entry({ claims: [{}] }), 'its credentials.0.claims.0.path is'],
+    [
+      'values that are no list',
+      entry({ claim: [{ ...claim, values: 1 }] }),
+      'credentials.0.claim.0.values is',
+    ],
+    [
+      'two lists of claims',
+      entry({ claim: [claim], claims: [] }),
+      'credentials.0.claim and credentials.0.claims differ',
+    ],
+    [
+      'two lists of claims in another order',
+      entry({ claim: [claim, { path: ['b'] }], claims: [{ path: ['b'] }, claim] }),
+      'credentials.0.claim and credentials.0.claims differ',
+    ],
     ['too many credentials', { credentials: Array(201).fill({ format: 'x', meta: {} }) }, 'credentials'],
   ];
   for (const [what, payload, message] of payloads) {

@@ -6,6 +6,7 @@ import {
   IMAGE_PATTERN,
   INVOCATION_PATTERN,
   ISSUER_PATTERN,
+  NAME_PATTERN,
   ORIGIN_PATTERN,
   REDIRECT_PATTERN,
   RETURN_PATTERN,
@@ -18,6 +19,7 @@ import {
   HarmlessUri,
   ImageUri,
   IssuerAddress,
+  NameUri,
   WebAddress,
 } from '../../../domain/shared/web-address.ts';
 import { PresentationConfigurationBody, RedirectUri } from '../../../domain/verification/configuration.ts';
@@ -104,6 +106,22 @@ describe('What the API document says of addresses', () => {
         [new RegExp(URI_PATTERN, 'u').test(text), HarmlessUri.safeParse(text).success],
         text,
       ).to.deep.equal([false, false]);
+    }
+  });
+
+  it('allows names that are no addresses, and nothing that libraries fail to read as one', () => {
+    const of = (text: string) => [new RegExp(NAME_PATTERN, 'u').test(text), NameUri.safeParse(text).success];
+    for (const text of [
+      'urn:eudi:pid:1',
+      'https://acme.example/type',
+      'student',
+      'org.acme.card',
+      'a/b?v=1#x',
+    ]) {
+      expect(of(text), text).to.deep.equal([true, true]);
+    }
+    for (const text of ['javascript:alert(1)', 'Student card', '1:2', 'urn:', 'a|b', 'karte-ä', '']) {
+      expect(of(text), text).to.deep.equal([false, false]);
     }
   });
 });

@@ -44,12 +44,18 @@ function refusalOf(schema: object): string | undefined {
   }
 }
 
+/** What the thread itself has worked, whatever else the machine does. */
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 describe('The size of a schema', () => {
   for (const [name, schema] of Object.entries(SLOW)) {
     it(`is refused with ${name}, in no time`, () => {
-      const start = performance.now();
+      const start = threadMs();
       expect(refusalOf(schema)).to.match(/the schema has more than \d+ /);
-      expect(performance.now() - start).to.be.lessThan(50);
+      expect(threadMs() - start).to.be.lessThan(50);
     });
   }
 

@@ -239,6 +239,10 @@ describe('The signature of a trust list', () => {
     expect([following(6, 'b'), following(5), following(5, 'b'), following(4)]).to.deep.equal([
       ...['taken', 'taken', 'sequence_reused', 'sequence_went_back'],
     ]);
+    // As releases were remembered once: by the very document.
+    const remembered = (documentHash: string) =>
+      faultOf(() => checkSuccession(release(5, 'document'), { ...release(5, 'content'), documentHash }));
+    expect([remembered('document'), remembered('other')]).to.deep.equal(['taken', 'sequence_reused']);
     const seen = { ...release(5), seenAt: new Date(NOW.getTime() - 1_000) };
     const jump = (number: number, before?: typeof seen) =>
       faultOf(() => checkJump(before, release(number), NOW));

@@ -389,7 +389,7 @@ describe('A trust list', () => {
       expect({ size, hits, misses }).to.deep.equal({ size: 1, hits: 1, misses: 1 });
       const expiresAt = new Date(clock.time + 60 * MINUTE);
       expect(entries).to.deep.equal([{ uri: URI, fetchedAt: clock.now(), expiresAt }]);
-      expect(lists.stats(OTHER)).to.deep.equal({ size: 0, hits: 0, misses: 0, entries: [] });
+      expect(lists.stats(OTHER)).to.deep.equal({ size: 0, hits: 0, misses: 0, entries: [], failing: [] });
     });
   });
 
@@ -409,6 +409,34 @@ describe('A trust list', () => {
     it('to a lower number', async () => {
       expect(await renew(named('Fourth', 4))).to.equal('Fifth');
       expect(log.warnings[0]?.['reason']).to.equal('sequence_went_back: 4 after 5');
+    });
+    it('but takes the same content with later dates under the same number, and warns', async () => {
+      const end = () => new Date(clock.time + 40 * 24 * 60 * MINUTE).toISOString();
+      const redated = () => {
+        const { scheme, ...rest } = named('Fifth', 5);
+        publish({
+          ...rest,
+          scheme: { ...scheme, NextUpdate: end(), ListIssueDateTime: clock.now().toISOString() },
+        });
+      };
+      redated();
+      await read();
+      await settle();
+      expect(await read()).to.equal('Fifth');
+      expect(log.warnings.map(({ reason, sequenceNumber }) => [reason, sequenceNumber])).to.deep.equal([
+        [undefined, 5],
+      ]);
+      clock.time += 61 * MINUTE;
+      expect(await read()).to.equal('Fifth');
+      lists = startProcess();
+      clock.time += MINUTE;
+      redated();
+      expect(await read(), 'also a process that starts anew').to.equal('Fifth');
+    });
+    it('to another list that was closed or opened under the same number', async () => {
+      const { scheme, ...rest } = named('Fifth', 5);
+      expect(await renew({ ...rest, scheme: { ...scheme, NextUpdate: null } })).to.equal('Fifth');
+      expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: 5 after 5');
     });
     it('to other content under the same number', async () => {
       expect(await renew(named('Another', 5))).to.equal('Fifth');

@@ -130,6 +130,12 @@ describe('The presentation configurations of a tenant', () => {
     ['with a way back to nowhere', { redirectUri: '/done' }, 'redirectUri'],
     ['with a way back into a script', { redirectUri: 'javascript:alert(1)' }, 'redirectUri'],
     [
+      'with a way back that wallets fail to read',
+      { redirectUri: 'https://a.example/done?a=b|{sessionId}' },
+      'redirectUri',
+    ],
+    ['with a way back with a line feed', { redirectUri: 'https://a.example/\n{sessionId}' }, 'redirectUri'],
+    [
       'with data for an unknown query',
       { transaction_data: [{ ...DATA, credential_ids: ['other'] }] },
       'transaction_data.0.credential_ids',

@@ -229,6 +229,40 @@ describe('The status of a presented credential', () => {
     expect([size, hits + misses, entries[0]?.uri]).to.deep.equal([1, 50, URI]);
   });
 
+  describe('that the copy of its list has no place for', () => {
+    const grown = () => ({
+      payload: { status_list: { bits: 2, lst: compressList(packEntries(2, 200, ENTRIES)) } },
+    });
+
+    it('is looked for in a newer one, which is fetched once for all who wait', async () => {
+      expect(await verify(150)).to.equal('status_invalid');
+      await serve(grown());
+      world.clock.time += 11_000;
+      expect(await Promise.all([1, 2, 3].map(() => verify(150)))).to.deep.equal(Array(3).fill('accepted'));
+      expect(world.remote.calls).to.have.length(2);
+    });
+
+    it('is refused without a call when the copy is of a moment ago', async () => {
+      expect(await verify(0)).to.equal('accepted');
+      await serve(grown());
+      expect(await verify(150)).to.equal('status_invalid');
+      expect(world.remote.calls).to.have.length(1);
+    });
+
+    it('is refused when the newer one has none either, or cannot be had, and the copy still counts', async () => {
+      expect(await verify(0)).to.equal('accepted');
+      world.clock.time += 11_000;
+      expect(await verify(150)).to.equal('status_invalid');
+      expect(world.remote.calls).to.have.length(2);
+      expect(await verify(150)).to.equal('status_invalid');
+      expect(world.remote.calls).to.have.length(2);
+      world.remote.answer = () => new RemoteError('unreachable', 'nobody there');
+      world.clock.time += 12_000;
+      expect(await verify(150)).to.equal('status_invalid');
+      expect(await verify(0)).to.equal('accepted');
+    });
+  });
+
   it('is kept for its ttl, then fetched again, and forgotten on demand', async () => {
     for (const [after, fetches] of [
       [0, 1],
@@ -249,11 +283,20 @@ describe('The status of a presented credential', () => {
 
   it('outlives a failed refresh until the token expires, and remembers failures for 30 seconds', async () => {
     expect(await verify(0)).to.equal('accepted');
+    const { remoteStatusLists: lists } = world;
+    expect(lists.stats(ACME).failing).to.deep.equal([]);
     world.remote.answer = () => new RemoteError('unreachable', 'no');
     world.clock.time += 700_000;
     expect([await verify(0), await verify(1)]).to.deep.equal(['accepted', 'status_revoked']);
     expect(world.remote.calls).to.have.length(2);
+    const failedAt = world.clock.now();
+    const [{ uri, reason, ...times } = { uri: '', reason: '' }, ...more] = lists.stats(ACME).failing;
+    expect([uri, more]).to.deep.equal([URI, []]);
+    expect(reason).to.include('unreachable');
+    expect(times).to.deep.equal({ failedAt, retriedAt: new Date(failedAt.getTime() + 30_000) });
+    expect(lists.stats('other').failing).to.deep.equal([]);
     world.clock.time += 31_000;
+    expect(lists.stats(ACME).failing).to.deep.equal([]);
     expect(await verify(0)).to.equal('accepted');
     expect(world.remote.calls).to.have.length(3);
     world.clock.time += 3_600_000;

@@ -73,9 +73,68 @@ describe('DCQL queries', () => {
     };
     const meta = { vct_values: ['urn:pid'], vct_value: 'urn:pid' };
     expect(placeOf({ meta })).to.deep.equal(['meta.vct_value']);
-    const authority = (type: string) => ({ trusted_authorities: [{ type, values: ['x'] }] });
+    const authority = (type: string) => ({ trusted_authorities: [{ type, values: ['AAEC'] }] });
     expect(placeOf(authority('openid_federation'))).to.deep.equal(['trusted_authorities.0.type']);
     for (const type of ['aki', 'etsi_tl']) expect(placeOf(authority(type))).to.equal(undefined);
+  });
+
+  const name = { id: 'name', path: ['name'] };
+  const mdl = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'mdl' } };
+  const failing: readonly (readonly [what: string, query: object, place: string])[] = [
+    [
+      'intent_to_retain of an SD-JWT VC',
+      { credentials: [{ ...pid, claims: [{ ...name, intent_to_retain: false }] }] },
+      'credentials.0.claims.0.intent_to_retain',
+    ],
+    [
+      'a path that begins with null',
+      { credentials: [{ ...pid, claims: [name, { path: [null, 'a'] }] }] },
+      'credentials.0.claims.1.path.0',
+    ],
+    [
+      'a path that begins with a position',
+      { credentials: [{ ...pid, claims: [{ path: [0] }] }] },
+      'credentials.0.claims.0.path.0',
+    ],
+    [
+      'a position that no wallet counts to',
+      { credentials: [{ ...pid, claims: [{ path: ['a', 2 ** 31] }] }] },
+      'credentials.0.claims.0.path.1',
+    ],
+    [
+      'an id twice in a set of claims',
+      { credentials: [{ ...pid, claims: [name], claim_sets: [['name', 'name']] }] },
+      'credentials.0.claim_sets.0.1',
+    ],
+    [
+      'an id twice in an option',
+      { credentials: [pid, mdl], credential_sets: [{ options: [['pid'], ['mdl', 'pid', 'mdl']] }] },
+      'credential_sets.0.options.1.2',
+    ],
+    ...['', 'AAE=', 'x', 'A+/A', 'AA EC'].map(
+      (aki) =>
+        [
+          `the key identifier ${JSON.stringify(aki)}`,
+          { credentials: [{ ...pid, trusted_authorities: [{ type: 'aki', values: ['AAEC', aki] }] }] },
+          'credentials.0.trusted_authorities.0.values.1',
+        ] as const,
+    ),
+  ];
+  for (const [what, asked, place] of failing) {
+    it(`are refused for a configuration with ${what}, on which wallets fail`, () => {
+      const read = SupportedDcqlQuery.safeParse(asked);
+      expect(read.error?.issues.map(({ path }) => path.join('.'))).to.deep.equal([place]);
+    });
+  }
+
+  it('are taken for a configuration up to what wallets count to, and with what belongs to mdocs', () => {
+    const claims = [{ path: ['a', 2 ** 31 - 1] }, { path: ['a', null, 'b'] }];
+    const elements = [{ path: ['ns', 'name'], intent_to_retain: true }];
+    const credentials = [
+      { ...pid, claims },
+      { ...mdl, claims: elements },
+    ];
+    expect(SupportedDcqlQuery.safeParse({ credentials }).success).to.equal(true);
   });
 
   it('of a format that we cannot verify have nothing that answers them', () => {

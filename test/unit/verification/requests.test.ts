@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { DcApiVerification, PostedVerification } from '../../../domain/sessions/session.ts';
+import { invocationUri } from '../../../domain/shared/invocation-uri.ts';
 import { bindingOf } from '../../../domain/verification/binding.ts';
-import { invocationUri, requestParameters } from '../../../domain/verification/request-object.ts';
+import { requestParameters } from '../../../domain/verification/request-object.ts';
 import {
   deviceTransactionData,
   keyBoundTransactionData,
@@ -14,6 +15,16 @@ describe('The parameters of a presentation request', () => {
     const { client_metadata, ...others } = requestParameters(PARAMETERS);
     expect(Object.keys(client_metadata as object)).to.deep.equal(['vp_formats_supported']);
     expect(Object.keys(others)).to.deep.equal(['response_type', 'response_mode', 'nonce', 'dcql_query']);
+  });
+
+  it('say who asks in the words of the operator, where there are any', () => {
+    const asker = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
+    const metadataOf = (given: object) =>
+      requestParameters({ ...PARAMETERS, asker: given })['client_metadata'];
+    expect(metadataOf(asker)).to.include({ client_name: 'Acme', logo_uri: asker.logoUri });
+    for (const nothing of [{}, { clientName: null, logoUri: null }]) {
+      expect(metadataOf(nothing)).not.to.have.any.keys('client_name', 'logo_uri');
+    }
   });
 
   it('have the key, the transactions and what is attached', () => {

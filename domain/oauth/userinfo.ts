@@ -1,0 +1,32 @@
+import type { JsonObject } from '../shared/json.ts';
+import { acceptForeignTimes, ForeignTokenError, readAudiences } from './foreign-token.ts';
+
+/** OpenID Connect Core 1.0 section 5.3.2 says nothing of `typ`; this is what providers write, if any. */
+export const USERINFO_TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'userinfo+jwt'];
+
+/**
+ * What the claims of a userinfo endpoint must say (OpenID Connect Core 1.0 section 5.3.2).
+ * @param isSigned whether they came as a JWT; its signature was checked before.
+ * @throws ForeignTokenError `subject`, `issuer`, `audience`, `expired`, `not_yet_valid`.
+ */
+export function acceptUserinfo(
+  claims: JsonObject,
+  expected: {
+    readonly issuer: string;
+    readonly clientId: string;
+    readonly subject: string;
+    readonly now: Date;
+    readonly isSigned: boolean;
+  },
+): void {
+  // section 5.3.2: else the claims are of somebody else (token substitution, section 16.11)
+  if (claims['sub'] !== expected.subject) throw new ForeignTokenError('subject');
+  if (!expected.isSigned) return;
+  const { iss, aud } = claims;
+  // section 5.3.2: a signed one should have both
+  if (iss !== undefined && iss !== expected.issuer) throw new ForeignTokenError('issuer');
+  if (aud !== undefined && !readAudiences(aud).includes(expected.clientId)) {
+    throw new ForeignTokenError('audience');
+  }
+  acceptForeignTimes(claims, expected.now);
+}

@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { Store } from '../../application/ports/store.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { created, offerBody } from '../support/populated.ts';
+import { decode } from '../support/present.ts';
+import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const CARD = {
+  id: 'card',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:card:1',
+  claims: { name: 'Ada' },
+};
+
+describe('A wallet that is refused while it collects', () => {
+  let service: TestService;
+  let token: string;
+  before(async () => {
+    service = await startTestService();
+    ({ token } = await createTenant(service, 'acme'));
+    await created(service, token, '/issuer/credentials', CARD);
+    await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+  });
+  after(() => service.close());
+
+  async function collecting() {
+    const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
+    const wallet = new RawWallet(service, 'acme');
+    const accessToken = (await wallet.redeem(await wallet.code(uri))).body.access_token as string;
+    const shown = async () => (await service.call('GET', `/session/${session}`, { token })).body;
+    return { wallet, accessToken, shown };
+  }
+  const wrong = () => ({
+    credential_configuration_id: 'card',
+    proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] },
+  });
+
+  it('leaves what it was told, why, when and under which id of the log, and still gets its credential', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    expect((await shown()).attempts).to.equal(undefined);
+    const refused = await wallet.request(accessToken, 'card', { body: wrong() });
+    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_proof']);
+    const [attempt, ...more] = (await shown()).attempts;
+    expect(more).to.deep.equal([]);
+    expect(attempt).to.deep.include({
+      code: 'invalid_proof',
+      reason: 'aud is not the credential issuer identifier',
+      requestId: refused.headers.get('x-request-id'),
+    });
+    expect(Date.parse(attempt.at)).to.be.closeTo(Date.now(), 5_000);
+    const good = await wallet.request(accessToken, 'card');
+    expect(good.status, good.text).to.equal(200);
+    const after = await shown();
+    expect([after.status, after.attempts.length]).to.deep.equal(['completed', 1]);
+  });
+
+  it('leaves no more than twenty of them, and nothing of what belongs to every course', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    for (let i = 0; i < 22; i++) await wallet.request(accessToken, 'card', { body: wrong() });
+    expect((await shown()).attempts).to.have.length(20);
+    const { updatedAt } = await shown();
+    await wallet.request(accessToken, 'card', { body: wrong() });
+    expect((await shown()).updatedAt).to.equal(updatedAt);
+  });
+
+  it('leaves nothing without a token that is believed', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    const forged = `${accessToken.slice(0, -4)}AAAA`;
+    expect((await wallet.request(forged, 'card')).status).to.equal(401);
+    expect((await shown()).attempts).to.equal(undefined);
+  });
+
+  it('leaves that its token was revoked', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    const { grant_id: id } = decode(accessToken).payload as { grant_id: string };
+    const store = service.service.container.get(Store);
+    await store.commit('acme' as TenantId, { grant: { id, act: 'revoke' } }, new Date());
+    expect((await wallet.request(accessToken, 'card')).status).to.equal(401);
+    expect((await shown()).attempts[0]).to.deep.include({ code: 'invalid_token' });
+  });
+});
