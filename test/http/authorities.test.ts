@@ -168,12 +168,7 @@ describe('the authorities of a tenant', () => {
   });
 
   it('write certificates that Node takes, whatever the contact is', async () => {
-    for (const contact of [
-      'mailto:a%E0%A4@b.example',
-      'mailto:ü@b.example',
-      'tel:+49301234',
-      'https://ü.example/ü',
-    ]) {
+    for (const contact of ['mailto:a%E0%A4@b.example', 'mailto:a@b.example?subject=x', 'tel:+49301234']) {
       const id = `contact-${contact.length}`;
       await createTenant(service, id, { contact });
       for (const { active } of await chainsOf(id))
