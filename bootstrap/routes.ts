@@ -6,6 +6,7 @@ import { issuanceRoutes } from '../adapters/http/issuance/configuration.routes.t
 import { deferredRoutes } from '../adapters/http/issuance/deferred.routes.ts';
 import { issuanceMetadataRoutes } from '../adapters/http/issuance/metadata.routes.ts';
 import { issuanceWalletRoutes } from '../adapters/http/issuance/wallet.routes.ts';
+import { authorityRoutes } from '../adapters/http/keys/authority.routes.ts';
 import { certificateRoutes } from '../adapters/http/keys/certificate.routes.ts';
 import { keyRoutes } from '../adapters/http/keys/key.routes.ts';
 import { keyChainRoutes } from '../adapters/http/keys/key-chain.routes.ts';
@@ -47,6 +48,7 @@ const FAMILIES: readonly Family[] = [
     statusListRoutes,
     publishedListRoutes,
   ],
+  authorityRoutes,
   ...[
     sessionRoutes,
     issuanceRoutes,

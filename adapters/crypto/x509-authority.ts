@@ -2,6 +2,7 @@ import {
   CertificateAuthority,
   type CertificateRequest,
   type CertificateWish,
+  type RevocationListRequest,
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
@@ -23,6 +24,13 @@ export class X509Authority extends CertificateAuthority {
     signer: { readonly key: SigningKey; readonly certificate?: string },
   ): Promise<string> {
     return (await this.#load()).issue(request, signer);
+  }
+
+  override async revocationList(
+    request: RevocationListRequest,
+    signer: { readonly key: SigningKey; readonly certificate: string },
+  ): Promise<Buffer> {
+    return (await this.#load()).revocationList(request, signer);
   }
 
   override async request(wish: CertificateWish, key: SigningKey): Promise<string> {

@@ -1,28 +1,27 @@
 import 'reflect-metadata';
-import { createHash, createPublicKey, webcrypto, X509Certificate } from 'node:crypto';
+import { createPublicKey, webcrypto, X509Certificate } from 'node:crypto';
 import {
   AuthorityKeyIdentifierExtension,
-  BasicConstraintsExtension,
-  ExtendedKeyUsageExtension,
-  type Extension,
+  Extension,
   type JsonNameParams,
-  KeyUsageFlags,
-  KeyUsagesExtension,
   Name,
   Pkcs10CertificateRequestGenerator,
-  SubjectAlternativeNameExtension,
-  SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
+  X509CrlGenerator,
+  X509CrlReason,
 } from '@peculiar/x509';
 import {
   CertificateAuthority,
   type CertificateRequest,
   type CertificateWish,
+  type RevocationListRequest,
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
 import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { keyIdentifier } from '../../domain/keys/authority-address.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
+import { alternativeNames, extensionsOf, USAGES } from './x509-extensions.ts';
 
 /** RFC 5758 section 3.2 for ECDSA, RFC 8410 section 3 for Ed25519, in the generator's terms. */
 const SIGNATURES = {
@@ -33,6 +32,9 @@ const SIGNATURES = {
 } as const;
 
 const SERIAL_BYTES = 20;
+/** RFC 5280 section 5.2.3 */
+const CRL_NUMBER = '2.5.29.20';
+const ORGANIZATION_IDENTIFIER = '2.5.4.97';
 
 type Ports = { readonly kms: Kms; readonly random: Random };
 type Signer = { readonly key: SigningKey; readonly certificate?: string };
@@ -59,7 +61,7 @@ export class X509Writer extends CertificateAuthority {
         notAfter: request.notAfter,
         publicKey: spki(request.publicJwk),
         signingKey: cryptoKey(signer.key),
-        extensions: extensions(request, issuer),
+        extensions: extensionsOf(request, issuer && issuerKeyIdentifier(issuer)),
       },
       this.#signingCrypto(signer.key, request.publicJwk),
     );
@@ -68,6 +70,36 @@ export class X509Writer extends CertificateAuthority {
     if (!made.verify(issuer?.publicKey ?? made.publicKey))
       throw new Error('The signing key does not belong to the issuing certificate.');
     return made.raw.toString('base64');
+  }
+
+  /** @throws Error when the KMS signed with another key than the certificate names. */
+  override async revocationList(
+    { thisUpdate, nextUpdate, number, revoked }: RevocationListRequest,
+    { key, certificate }: Signer & { readonly certificate: string },
+  ): Promise<Buffer> {
+    const issuer = readIssuer(certificate);
+    const { publicJwk } = issuer;
+    if (publicJwk === undefined) throw new Error('The issuing certificate has a key of another kind.');
+    const list = await X509CrlGenerator.create(
+      {
+        issuer: new Name(Buffer.from(issuer.subject, 'hex')),
+        thisUpdate,
+        nextUpdate,
+        signingAlgorithm: SIGNATURES[key.handle.algorithm],
+        signingKey: cryptoKey(key),
+        extensions: [
+          new AuthorityKeyIdentifierExtension(issuerKeyIdentifier(issuer)),
+          new Extension(CRL_NUMBER, false, derInteger(number)),
+        ],
+        entries: revoked.map(({ serialNumber, revokedAt }) => ({
+          serialNumber,
+          revocationDate: revokedAt,
+          reason: X509CrlReason.keyCompromise,
+        })),
+      },
+      this.#signingCrypto(key, publicJwk),
+    );
+    return Buffer.from(list.rawData);
   }
 
   /** @throws Error when the KMS signed with another key than the one that is to be certified. */
@@ -124,44 +156,16 @@ function cryptoKey(key: SigningKey): webcrypto.CryptoKey {
 }
 
 /** RFC 5280 section 4.1.2.4: the country is a PrintableString, the rest is UTF-8. */
-function subjectName({ country, organization, commonName }: CertificateRequest['subject']): JsonNameParams {
+function subjectName(subject: CertificateRequest['subject']): JsonNameParams {
+  const { country, organization, organizationIdentifier, commonName } = subject;
   return [
     ...(country === undefined ? [] : [{ C: [{ printableString: country }] }]),
     ...(organization === undefined ? [] : [{ O: [{ utf8String: organization }] }]),
+    ...(organizationIdentifier === undefined
+      ? []
+      : [{ [ORGANIZATION_IDENTIFIER]: [{ utf8String: organizationIdentifier }] }]),
     { CN: [{ utf8String: commonName }] },
   ];
-}
-
-/** RFC 5280 section 4.2.1.9: critical, and a path length only where there is a path. */
-const CONSTRAINTS = {
-  ca: new BasicConstraintsExtension(true, 0, true),
-  leaf: new BasicConstraintsExtension(false, undefined, true),
-} as const;
-const USAGES = {
-  ca: new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-  leaf: new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-} as const;
-
-function extensions(request: CertificateRequest, issuer: Certificate | undefined): Extension[] {
-  const own = keyIdentifier(request.publicJwk);
-  return [
-    CONSTRAINTS[request.kind],
-    USAGES[request.kind],
-    new SubjectKeyIdentifierExtension(own),
-    new AuthorityKeyIdentifierExtension(issuer === undefined ? own : issuerKeyIdentifier(issuer)),
-    ...alternativeNames(request.dnsNames, request.uris),
-    ...(request.extendedKeyUsages === undefined
-      ? []
-      : [new ExtendedKeyUsageExtension([...request.extendedKeyUsages], true)]),
-  ];
-}
-
-function alternativeNames(dnsNames: readonly string[] = [], uris: readonly string[] = []): Extension[] {
-  const names = [
-    ...dnsNames.map((value) => ({ type: 'dns' as const, value })),
-    ...uris.map((value) => ({ type: 'url' as const, value })),
-  ];
-  return names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)];
 }
 
 /** @throws Error for what is no certificate. */
@@ -177,12 +181,10 @@ function issuerKeyIdentifier({ subjectKeyId, publicKey }: Certificate): string {
   return keyIdentifier(publicKey.export({ format: 'jwk' }) as PublicJwk);
 }
 
-/** RFC 7093 section 2, method 1: the leftmost 160 bits of the SHA-256 of the key's bit string. In hexadecimal. */
-function keyIdentifier({ x, y }: PublicJwk): string {
-  const point = [Buffer.from(x, 'base64url'), ...(y === undefined ? [] : [Buffer.from(y, 'base64url')])];
-  const prefix = y === undefined ? [] : [Buffer.of(0x04)];
-  return createHash('sha256')
-    .update(Buffer.concat([...prefix, ...point]))
-    .digest('hex')
-    .slice(0, 40);
+/** X.690 section 8.3, of a number that is not negative. */
+function derInteger(value: number): Uint8Array<ArrayBuffer> {
+  const digits = value.toString(16);
+  const even = digits.length % 2 === 0 ? digits : `0${digits}`;
+  const bytes = Buffer.from(/^[89a-f]/.test(even) ? `00${even}` : even, 'hex');
+  return new Uint8Array(Buffer.concat([Buffer.of(0x02, bytes.length), bytes]));
 }

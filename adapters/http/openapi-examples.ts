@@ -19,6 +19,8 @@ const IDS: Readonly<Record<string, string>> = {
   '/key': 'diplomas',
   '/trust-list': 'universities',
   '/{tenant}/trust-list': 'universities',
+  '/{tenant}/crl': '<authority>',
+  '/{tenant}/ca': '<authority>',
   '/{tenant}/vct': '<type>',
   '/{tenant}/schema': '<type>',
 };

@@ -149,6 +149,8 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /:tenant/status-list/:listId': 'fetchStatusList',
   'GET /:tenant/status-lists': 'fetchStatusListAggregation',
   'GET /:tenant/trust-list/:id': 'fetchTrustList',
+  'GET /:tenant/crl/:id': 'fetchRevocationList',
+  'GET /:tenant/ca/:id': 'fetchAuthorityCertificate',
 };
 
 /** @returns undefined for a route without a name, which the suite of the API document refuses. */

@@ -1,6 +1,7 @@
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { Failure } from '../../domain/shared/failure.ts';
+import { mergeOrganization, NO_ORGANIZATION } from '../../domain/tenants/organization.ts';
 import { administratorOf, type Tenant } from '../../domain/tenants/tenant.ts';
 import { withNewKeys } from '../keys/new-keys.ts';
 import { assertProvider, makeWantedKeyChain, type WantedKeyChain } from '../keys/wanted-key-chain.ts';
@@ -56,9 +57,13 @@ async function changeSettings(
     statusListConfig: mergeSettings(null, body.statusListConfig),
     kms: body.kms ?? null,
     profile: body.profile ?? null,
+    ...mergeOrganization(NO_ORGANIZATION, body),
   };
   const { name, description, status, sessionConfig, statusListConfig, kms, profile } = known;
-  const present = { name, description, status, sessionConfig, statusListConfig, kms, profile };
+  const present = {
+    ...{ name, description, status, sessionConfig, statusListConfig, kms, profile },
+    ...mergeOrganization(known, {}),
+  };
   if (isSame(present, wanted)) return false;
   const changed = { ...known, ...wanted, updatedAt: clock.now() };
   await store.forTenant(known.id, ({ tenant }) => tenant.save(changed), { by: caller });
@@ -88,11 +93,11 @@ async function createTenant(
 ): Promise<readonly KeyDocument[]> {
   return withNewKeys(ports, async (own) => {
     let refused: ReadonlyMap<object, Failure> = new Map();
-    const made = await makeTenant(own, creation, async ({ id: tenantId, name, kms }) => {
+    const made = await makeTenant(own, creation, async (tenant) => {
       const chains: KeyChain[] = [];
       const wanted: { readonly body: WantedKeyChain }[] = [...firstKeyChains(keys), ...keys];
       refused = await settle(wanted, async (each) => {
-        chains.push(await makeWantedKeyChain(own, { tenantId, name, kms, chains }, each.body));
+        chains.push(await makeWantedKeyChain(own, { tenant, chains }, each.body));
       });
       return chains;
     });

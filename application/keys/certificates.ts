@@ -107,10 +107,11 @@ export class CreateCertificate extends needs({
     const { root } = holder;
     if (root === undefined)
       throw invalidInput('crt', 'this key has no internal authority; give its certificates');
+    const tenant = await caller.configured.tenant();
     return certifyLeaf(this.ports.certificateAuthority, {
-      ...leafOf(this.ports, holder, root),
+      ...leafOf(this.ports, holder, root, tenant),
       usages,
-      subjectName: subjectName ?? (await caller.configured.tenant()).name,
+      subjectName: subjectName ?? tenant.name,
     });
   }
 }

@@ -9,7 +9,7 @@ import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import { certifyDocumentSigner, leafOf } from './certify-leaf.ts';
+import { type CertificateHolder, certifyDocumentSigner, leafOf } from './certify-leaf.ts';
 import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
 import { assertUsagesFit, readCertificates } from './read-certificates.ts';
 
@@ -64,10 +64,14 @@ type SigningPorts = {
  * A key that signs credentials has a certificate for mdocs; one that is to sign them from now on needs it, too.
  * @returns undefined when it has one, or its certificates come from outside.
  */
-export async function signerFor(ports: SigningPorts, chain: KeyChain): Promise<KeyLeaf | undefined> {
+export async function signerFor(
+  ports: SigningPorts,
+  chain: KeyChain,
+  holder: CertificateHolder,
+): Promise<KeyLeaf | undefined> {
   const { root, active } = chain;
   if (root === undefined || active.documentSigner !== undefined) return undefined;
-  const leaf = { ...leafOf(ports, chain, root), notAfter: active.notAfter };
+  const leaf = { ...leafOf(ports, chain, root, holder), notAfter: active.notAfter };
   const signer = await certifyDocumentSigner(ports.certificateAuthority, leaf);
   return { ...active, documentSigner: [signer] };
 }

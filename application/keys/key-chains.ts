@@ -61,11 +61,11 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
     const { store } = this.ports;
     const { tenantId } = caller;
     const { rootKeyChainId: rootId } = wanted;
-    const { name, kms } = await caller.configured.tenant();
+    const tenant = await caller.configured.tenant();
     const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
     assertMayMake(caller, wanted, chains);
     return withNewKeys(this.ports, async (ports) => {
-      const made = await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted);
+      const made = await makeWantedKeyChain(ports, { tenant, chains }, wanted);
       return store.forTenant(
         tenantId,
         async ({ keyChains }) => {
@@ -131,13 +131,13 @@ export class UpdateKeyChain extends needs({
   }
 
   /** The rights are looked at first: the authority signs here. */
-  async #signer({ tenantId, roles }: TenantCaller, id: string, usages: readonly KeyUsage[]) {
+  async #signer({ tenantId, roles, configured }: TenantCaller, id: string, usages: readonly KeyUsage[]) {
     const [known, all] = await this.ports.store.forTenant(
       tenantId,
       async ({ keyChains }) => [await keyChains.get(id), await keyChains.list()] as const,
     );
     assertMayTouch(roles, [known, { usages }], all);
-    return signerFor(this.ports, known);
+    return signerFor(this.ports, known, await configured.tenant());
   }
 }
 
@@ -175,7 +175,12 @@ export class RotateKeyChain extends needs(RENEWAL_PORTS) {
     assertMayTouch(caller.roles, [chain], all);
     const { algorithm } = chain.active.key.handle;
     assertAlgorithm(kms, { tenantId, provider: provider ?? chain.kmsProvider }, algorithm, path);
-    return renewLeaf(this.ports, chain, { step: 'rotation', provider, by: caller });
+    return renewLeaf(this.ports, chain, {
+      step: 'rotation',
+      provider,
+      by: caller,
+      compromised: wanted.compromised,
+    });
   }
 }
 

@@ -18,7 +18,7 @@ import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms, type PrivateKeyMaterial } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
-import { certifyLeaf } from './certify-leaf.ts';
+import { type CertificateHolder, certifyLeaf, issuerMembers } from './certify-leaf.ts';
 
 export const MAKING = { kms: Kms, certificateAuthority: CertificateAuthority, random: Random, clock: Clock };
 type Ports = PortsOf<typeof MAKING>;
@@ -35,8 +35,9 @@ export type NewKeyChain = Partial<RotationSettings> & {
   /** ISO 3166-1 alpha-2; it and the organization stand in the CA, and in each leaf of it. */
   readonly country?: string;
   readonly organization?: string;
-  /** Host name that wallets see; it becomes the leaf's subject alternative name. */
-  readonly dnsName: string;
+  /** Address that wallets see; its host becomes the leaf's subject alternative name. */
+  readonly publicUrl: string;
+  readonly holder: CertificateHolder;
   /** A key that was made elsewhere; otherwise one is made. */
   readonly leafKey?: PrivateKeyMaterial;
   /** How the key is certified; by a CA of its own unless stated. */
@@ -111,6 +112,7 @@ async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<K
       subject: { commonName: commonNames(subjectName).ca, ...defined({ country, organization }) },
       publicJwk: key.publicJwk,
       ...validity,
+      ...issuerMembers(wanted, key.publicJwk),
     },
     { key: signingKey(tenantId, key) },
   );
@@ -126,7 +128,7 @@ async function makeSelfSigned(ports: Ports, wanted: NewKeyChain, days: number, n
       kind: 'leaf',
       subject: { commonName: commonNames(wanted.subjectName).leaf, ...defined({ country, organization }) },
       publicJwk: key.publicJwk,
-      dnsNames: [wanted.dnsName],
+      dnsNames: [new URL(wanted.publicUrl).hostname],
       ...validity,
     },
     { key: signingKey(wanted.tenantId, key) },

@@ -29,6 +29,8 @@ type Renewal = {
   readonly by: TenantActor;
   /** KMS provider of this and all later keys; the one of the key chain unless stated. */
   readonly provider?: string | undefined;
+  /** Whether the present key is in other hands. */
+  readonly compromised?: boolean | undefined;
 };
 
 /**
@@ -40,7 +42,7 @@ type Renewal = {
 export async function renewLeaf(
   ports: RenewalPorts,
   chain: KeyChain,
-  { step, provider, by }: Renewal,
+  { step, provider, by, compromised }: Renewal,
 ): Promise<KeyChain> {
   const { store, clock } = ports;
   const kmsProvider = provider ?? chain.kmsProvider;
@@ -55,7 +57,7 @@ export async function renewLeaf(
           throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
         }
         assertRenewable(known, now);
-        const renewed = { ...replaceLeaf(known, step, leaf, now), kmsProvider };
+        const renewed = { ...replaceLeaf(known, step, leaf, now, compromised), kmsProvider };
         await keyChains.put(renewed);
         return renewed;
       },
@@ -68,9 +70,10 @@ async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueStep): Pr
   const { tenantId, active, kmsProvider } = chain;
   const root = assertRenewable(chain, ports.clock.now());
   const { algorithm } = active.key.handle;
+  const holder = await ports.store.forTenant(tenantId as TenantId, ({ tenant }) => tenant.get());
   const isSame = LEAF_STEPS[step].key === 'same';
   const key = isSame ? active.key : await ports.kms.generate(tenantId, algorithm, kmsProvider);
-  return certifyLeaf(ports.certificateAuthority, { ...leafOf(ports, chain, root), key });
+  return certifyLeaf(ports.certificateAuthority, { ...leafOf(ports, chain, root, holder), key });
 }
 
 /** The time alone would not do: several changes can fall into one millisecond. */

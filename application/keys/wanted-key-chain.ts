@@ -3,9 +3,10 @@ import type { KeyChainCreation, KeyChainImport } from '../../domain/keys/key-cha
 import { assertSelfSignedFits } from '../../domain/keys/self-signed.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
+import { organizationName } from '../../domain/tenants/organization.ts';
+import type { Tenant } from '../../domain/tenants/tenant.ts';
 import type { PortsOf } from '../needs.ts';
 import type { Kms } from '../ports/kms.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -16,13 +17,7 @@ import { readCertificates } from './read-certificates.ts';
 export type WantedKeyChain = KeyChainCreation | KeyChainImport;
 
 /** The tenant that gets a key chain, as far as that depends on it. */
-export type KeyOwner = {
-  readonly tenantId: TenantId;
-  readonly name: string;
-  /** Provider of its next keys, where the tenant has one of its own. */
-  readonly kms: string | null;
-  readonly chains: readonly KeyChain[];
-};
+export type KeyOwner = { readonly tenant: Tenant; readonly chains: readonly KeyChain[] };
 
 export const MAKING_KEY_CHAINS = { ...MAKING, settings: ServiceSettings };
 type Ports = PortsOf<typeof MAKING_KEY_CHAINS>;
@@ -44,20 +39,25 @@ export async function makeWantedKeyChain(
 
 function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyChain): NewKeyChain {
   const { id, rootKeyChainId, usageType, usages = [] } = wanted;
-  const provider = wanted.kmsProvider ?? owner.kms ?? undefined;
-  const { country, organization, rotationEnabled, rotationIntervalDays, certValidityDays } = wanted;
+  const { tenant } = owner;
+  const provider = wanted.kmsProvider ?? tenant.kms ?? undefined;
+  const { rotationEnabled, rotationIntervalDays, certValidityDays } = wanted;
   if (owner.chains.some((chain) => chain.id === id)) {
     throw new Failure('conflict', 'a key chain of this id exists already');
   }
-  assertProvider(kms, owner.tenantId, provider);
+  assertProvider(kms, tenant.id, provider);
   const root = rootKeyChainId === undefined ? undefined : rootOf(owner.chains, rootKeyChainId);
   return {
-    tenantId: owner.tenantId,
+    tenantId: tenant.id,
     usages: [...new Set([...usages, ...(usageType === undefined ? [] : [usageType])])],
-    subjectName: wanted.subjectName ?? owner.name,
-    dnsName: new URL(settings.publicUrl).hostname,
+    subjectName: wanted.subjectName ?? tenant.name,
+    // TS 119 602 section 6.8: readers compare them with what a list says of its operator.
+    organization: wanted.organization ?? organizationName(tenant),
+    publicUrl: settings.publicUrl,
+    holder: tenant,
     ...defined({
-      ...{ id, country, organization, provider, rotationEnabled, rotationIntervalDays, certValidityDays },
+      ...{ id, provider, rotationEnabled, rotationIntervalDays, certValidityDays },
+      country: wanted.country ?? tenant.country ?? undefined,
       description: wanted.description ?? undefined,
       certification: root && ({ by: 'root', root } as const),
     }),

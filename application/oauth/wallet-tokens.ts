@@ -91,7 +91,10 @@ function headerOf(key: StoredKey): string {
 export function publicKeys(chains: readonly KeyChain[], now: Date): readonly StoredKey[] {
   const keys = chains
     .filter((chain) => chain.usages.includes('signing'))
-    .flatMap(({ active, former = [] }) => [active, ...former.filter((leaf) => leaf.keptUntil > now)])
+    .flatMap(({ active, former = [] }) => [
+      active,
+      ...former.filter(({ keptUntil, revokedAt }) => keptUntil > now && revokedAt === undefined),
+    ])
     .map(({ key }) => [thumbprint(key.publicJwk), key] as const);
   return [...new Map(keys).values()];
 }

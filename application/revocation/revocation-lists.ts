@@ -2,15 +2,19 @@ import { hash } from 'node:crypto';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { type CertificateList, readCrl } from '../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
+import { ownRevocationListOf } from '../../domain/keys/authority-address.ts';
 import { defined } from '../../domain/shared/defined.ts';
+import { Failure } from '../../domain/shared/failure.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { freshUntil, isOver, listFault } from '../../domain/verification/certificate-revocation.ts';
+import { AuthorityPublisher } from '../keys/publish-authorities.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
 import { Remote } from '../ports/remote.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
 import { readDer, unavailable } from './unavailable.ts';
 
@@ -34,6 +38,8 @@ export class RevocationLists extends needs({
   clock: Clock,
   eventBus: EventBus,
   log: Log,
+  settings: ServiceSettings,
+  authorityPublisher: AuthorityPublisher,
 }) {
   readonly #lists = new FetchedLists<RevocationList>({
     clock: this.ports.clock,
@@ -72,14 +78,29 @@ export class RevocationLists extends needs({
     return this.#lists.stats(tenantId);
   }
 
+  /** Lists of this service are read without a call, which need not be able to reach its public address. */
+  async #bytesOf(tenantId: string, uri: string): Promise<Buffer> {
+    const { remote, settings, authorityPublisher } = this.ports;
+    const own = ownRevocationListOf(uri, settings.publicUrl);
+    if (own === undefined) {
+      const wanted = { tenantId, accept: 'application/pkix-crl', maxBytes: MAX_LIST_BYTES, isSigned: true };
+      return (await download(remote, uri, wanted, unavailable)).body;
+    }
+    try {
+      return (await authorityPublisher.revocationList(own.tenantId, own.authorityId)).der;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw unavailable('this service publishes no such list');
+    }
+  }
+
   async #load(
     tenantId: string,
     uri: string,
     issuer: string,
     known: RevocationList | undefined,
   ): Promise<RevocationList> {
-    const wanted = { tenantId, accept: 'application/pkix-crl', maxBytes: MAX_LIST_BYTES, isSigned: true };
-    const { body } = await download(this.ports.remote, uri, wanted, unavailable);
+    const body = await this.#bytesOf(tenantId, uri);
     const now = this.ports.clock.now();
     const list = readDer('the list', () => readCrl(body));
     if (!this.ports.certificates.hasSigned(issuer, list)) throw unavailable('signature');

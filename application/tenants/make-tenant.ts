@@ -6,6 +6,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { Finding } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { mergeOrganization, NO_ORGANIZATION } from '../../domain/tenants/organization.ts';
 import { administratorOf, type Tenant, type TenantCreation } from '../../domain/tenants/tenant.ts';
 import { MAKING_SECRETS, makeClient } from '../clients/client-secrets.ts';
 import { assertFreeName } from '../clients/free-name.ts';
@@ -98,6 +99,7 @@ export async function makeTenant(
     statusListConfig: mergeSettings(null, wanted.statusListConfig),
     kms: wanted.kms ?? null,
     profile: wanted.profile ?? null,
+    ...mergeOrganization(NO_ORGANIZATION, wanted),
     ...{ revision, version: 1, createdAt: now, updatedAt: now },
   };
   const { roles = [] } = wanted;

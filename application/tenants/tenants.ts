@@ -2,6 +2,7 @@ import type { Role } from '../../domain/clients/role.ts';
 import { profileFindings } from '../../domain/issuance/issuance-findings.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { mergeOrganization } from '../../domain/tenants/organization.ts';
 import {
   administratorOf,
   type Tenant,
@@ -69,11 +70,11 @@ export class CreateTenant extends needs({ ...MAKING_TENANTS, log: Log }) {
 
 async function firstKeysOf(
   ports: PortsOf<typeof MAKING_TENANTS>,
-  { id: tenantId, name, kms }: Tenant,
+  tenant: Tenant,
 ): Promise<readonly KeyChain[]> {
   const chains: KeyChain[] = [];
   for (const wanted of FIRST_KEY_CHAINS) {
-    chains.push(await makeWantedKeyChain(ports, { tenantId, name, kms, chains }, wanted));
+    chains.push(await makeWantedKeyChain(ports, { tenant, chains }, wanted));
   }
   return chains;
 }
@@ -137,6 +138,7 @@ function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
     statusListConfig: mergeSettings(tenant.statusListConfig, wanted.statusListConfig),
     kms: wanted.kms === undefined ? tenant.kms : wanted.kms,
     profile: wanted.profile === undefined ? tenant.profile : wanted.profile,
+    ...mergeOrganization(tenant, wanted),
     updatedAt: now,
   };
 }

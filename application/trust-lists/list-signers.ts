@@ -12,7 +12,7 @@ import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { Store } from '../ports/store.ts';
-import { downloadTrustList } from './remote-trust-lists.ts';
+import { downloadTrustList, isXml } from './remote-trust-lists.ts';
 import { pinSigners, verifyTrustList } from './verify-trust-list.ts';
 
 /** A list as a configuration names it: its address, and where that stands. */
@@ -62,8 +62,8 @@ export class ListSigners extends needs({
       return undefined;
     }
     const text = await downloadTrustList(remote, tenantId, uri);
-    // TS 119 612, which member states publish so far
-    if (text.startsWith('<')) throw new TrustListRefusal('malformed', 'lists in XML are not read');
+    // TS 119 612: whoever signs it stands in the list of lists, and is not learnt from the list itself
+    if (isXml(text)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
     const { signer, jws } = openSignedList(text);
     if ('thumbprint' in signer) {
       throw new TrustListRefusal(

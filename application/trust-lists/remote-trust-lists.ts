@@ -13,6 +13,7 @@ import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import { readTrustedList, TRUSTED_LIST_ROOT } from '../../domain/trust-lists/trusted-list.ts';
 import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
@@ -21,6 +22,7 @@ import { Log } from '../ports/log.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
+import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store } from '../ports/store.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { download, type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
@@ -55,6 +57,7 @@ export class TrustLists extends needs({
   remote: Remote,
   signatures: Signatures,
   certificates: Certificates,
+  signedXmlDocuments: SignedXmlDocuments,
   clock: Clock,
   eventBus: EventBus,
   log: Log,
@@ -125,7 +128,9 @@ export class TrustLists extends needs({
     const { text, signers } =
       own === undefined ? await this.#download(wanted) : await this.#read(own, wanted);
     const now = this.ports.clock.now();
-    const { list, contentHash, documentHash } = verifyTrustList(this.ports, text, signers, now);
+    const { list, contentHash, documentHash } = isXml(text)
+      ? await this.#openXml(text, signers, now)
+      : verifyTrustList(this.ports, text, signers, now);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
     const id = hash('sha256', uri, 'base64url');
@@ -144,6 +149,16 @@ export class TrustLists extends needs({
       fetchedAt: now,
       lifetime,
     };
+  }
+
+  /** Who signs such a list is named by its own certificate, as lists of lists do; a CA says nothing here. */
+  async #openXml(text: string, { anchors }: PinnedSigners, now: Date) {
+    const signers = anchors.map(({ certificate }) => certificate);
+    const bytes = Buffer.from(text, 'latin1');
+    const opened = await this.ports.signedXmlDocuments.open(bytes, TRUSTED_LIST_ROOT, signers, now);
+    const { document, contentHash } = opened;
+    // Its dates are part of it: one with others under the same number is another.
+    return { list: readTrustedList(document, now), contentHash, documentHash: contentHash };
   }
 
   /** TS 119 602 section 6.3.2: each release has a number of its own. */
@@ -176,11 +191,16 @@ export class TrustLists extends needs({
 
 /** @throws TrustListRefusal `unavailable`. */
 export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<string> {
-  const accept = 'application/jwt, application/jose, */*;q=0.1';
+  const accept = 'application/jwt, application/jose, application/vnd.etsi.tsl+xml;q=0.9, */*;q=0.1';
   const wanted = { tenantId, accept, maxBytes: MAX_LIST_BYTES };
   const refusal = (why: string) => new TrustListRefusal('unavailable', why);
   const { body } = await download(remote, uri, wanted, refusal);
   return body.toString('latin1').trim();
+}
+
+/** @param text of bytes. */
+export function isXml(text: string): boolean {
+  return /^(?:\xEF\xBB\xBF)?\s*</.test(text);
 }
 
 type Signed = { readonly text: string; readonly signers: PinnedSigners };

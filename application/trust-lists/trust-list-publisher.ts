@@ -1,11 +1,13 @@
 import type { TenantActor } from '../../domain/audit/audit-entry.ts';
-import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
 import { Turns } from '../../domain/shared/turns.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import { composeList } from '../../domain/trust-lists/compose-list.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
+import { withStatuses } from '../../domain/trust-lists/entity-status.ts';
 import type { TrustListConfiguration } from '../../domain/trust-lists/list-configuration.ts';
 import {
   chooseSigner,
@@ -41,6 +43,12 @@ export type Ground = {
  */
 export type Change = (ground: Ground) => TrustListConfiguration | undefined;
 
+/**
+ * Looks at a document before it is signed.
+ * @param signer certificate of the signer, DER in standard base64. @throws Failure
+ */
+export type Judgement = (document: JsonObject, signer: string) => void;
+
 /** Releases of other processes that may come in between. */
 const ATTEMPTS = 20;
 
@@ -65,6 +73,7 @@ export class TrustListPublisher extends needs({
     id: string,
     by: TenantActor,
     change: Change,
+    judge?: Judgement,
   ): Promise<PublishedList | undefined> {
     return this.#turns.take(`${tenantId} ${id}`, async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -72,7 +81,7 @@ export class TrustListPublisher extends needs({
         const wanted = change(ground);
         if (wanted === undefined) return undefined;
         // Nobody waits for the signature with a transaction open; whether it still fits is asked afterwards.
-        const list = await this.#sign(ground, wanted);
+        const list = await this.#sign(ground, withStatuses(wanted, ground.known, ground.now), judge);
         if (await this.#keep(tenantId, ground, list, by)) return list;
       }
       throw new Failure('conflict', 'the trust list is being changed by others at this moment; try again');
@@ -104,7 +113,7 @@ export class TrustListPublisher extends needs({
     }));
   }
 
-  async #sign(ground: Ground, wanted: TrustListConfiguration): Promise<PublishedList> {
+  async #sign(ground: Ground, wanted: TrustListConfiguration, judge?: Judgement): Promise<PublishedList> {
     const { kms, settings } = this.ports;
     const { tenant, chains, known, lastNumber, now } = ground;
     const { chain, nextUpdate } = signerOf(ground, wanted.keyChainId);
@@ -112,12 +121,13 @@ export class TrustListPublisher extends needs({
     const payload = composeList({
       configuration: wanted,
       chains,
-      tenantName: tenant.name,
+      owner: tenant,
       tenantUri: issuerIdentifier(settings, tenant.id),
       sequenceNumber,
       issuedAt: now,
       nextUpdate,
     });
+    judge?.(payload, signingChain(chain)[0] ?? '');
     // TS 119 602 section 6.8, JAdES baseline B-B; the time of signing as TS 119 182-1 section 5.1.11 has it
     const header = { iat: Math.floor(now.getTime() / 1000) };
     const jwt = await signJwt(kms, { chain, typ: TRUST_LIST_JWT_TYPE, payload, header });

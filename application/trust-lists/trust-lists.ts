@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { assertAddressed } from '../../domain/trust-lists/entity-address.ts';
 import { assertListable } from '../../domain/trust-lists/entity-certificates.ts';
 import { assertDistinct } from '../../domain/trust-lists/entity-identity.ts';
+import { assertStatusesFit } from '../../domain/trust-lists/entity-status.ts';
 import {
   configurationOf,
   type TrustListConfiguration,
   type TrustListReplacement,
   type TrustListUpdate,
 } from '../../domain/trust-lists/list-configuration.ts';
+import { assertExplicit, assertSignedByOperator } from '../../domain/trust-lists/list-operator.ts';
 import {
   type ListVersion,
   MAX_VERSIONS,
@@ -94,12 +97,16 @@ async function release(
   id: string,
   next: (ground: Ground) => TrustListConfiguration,
 ): Promise<PublishedList> {
-  const list = await publisher.publish(caller.tenantId, id, caller, (ground) => {
+  const change = (ground: Ground) => {
     const wanted = next(ground);
+    assertExplicit(wanted, ground.tenant);
+    assertStatusesFit(wanted, ground.now);
     assertListable(wanted.entities, ground.chains, ground.now);
-    assertDistinct(wanted.entities, ground.chains);
+    assertAddressed(wanted.entities, ground.chains, ground.tenant);
+    assertDistinct(wanted.entities, ground.chains, ground.tenant);
     return wanted;
-  });
+  };
+  const list = await publisher.publish(caller.tenantId, id, caller, change, assertSignedByOperator);
   if (list === undefined) throw new Error('A write always makes a release.');
   return list;
 }

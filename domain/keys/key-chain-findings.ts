@@ -1,6 +1,7 @@
 import { readCertificate } from '../formats/der/certificate.ts';
 import type { FieldError } from '../shared/failure.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
+import { broughtCertificateFindings } from './brought-certificate-findings.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
 
 /** Where HAIP 1.0 speaks of the certificates of each usage. A trust list is trusted by its signer's own certificate. */
@@ -39,8 +40,11 @@ function algorithmFindings({ active, root }: KeyChain): Finding[] {
 }
 
 /** Those that came from outside; those of an own authority are as they should be. */
-function certificateFindings({ usages, active, root }: KeyChain): Finding[] {
-  if (root !== undefined) return [];
+function certificateFindings(chain: KeyChain): Finding[] {
+  return chain.root === undefined ? [...anchorFindings(chain), ...broughtCertificateFindings(chain)] : [];
+}
+
+function anchorFindings({ usages, active }: KeyChain): Finding[] {
   const [leaf, ...others] = active.certificates.map(isSelfIssued);
   return RULES.filter(([usage]) => usages.includes(usage)).flatMap(([, rule, concerns]) => {
     const common = { rule, member: 'certificates', concerns, refusedBy: ['haip'] } as const;

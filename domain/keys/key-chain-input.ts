@@ -56,8 +56,12 @@ const subject = {
     .string()
     .regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)')
     .optional()
-    .describe('Of the issuer, in its certificates; readers of driving licences demand it'),
-  organization: SubjectName.optional().describe('Of the issuer, in its certificates'),
+    .describe(
+      'Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated',
+    ),
+  organization: SubjectName.optional().describe(
+    'Of the issuer, in its certificates; that of the tenant, else its name, unless stated',
+  ),
 };
 const birth = {
   id: Id.optional(),
@@ -125,6 +129,12 @@ export const KeyChainRotation = z
       'Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated',
     ),
     kmsProvider: birth.kmsProvider.describe('Another name of `provider`'),
+    compromised: z
+      .boolean()
+      .optional()
+      .describe(
+        'The present key is in other hands: its certificates are revoked and it is published no more, so that nothing counts that was signed with it',
+      ),
   })
   .refine(
     ({ provider, kmsProvider }) =>

@@ -33,6 +33,8 @@ export type FormerLeaf = KeyLeaf & {
   readonly root?: string;
   /** When everything that it signed has ended. */
   readonly keptUntil: Date;
+  /** When somebody said that the key is in other hands. */
+  readonly revokedAt?: Date;
 };
 
 export type KeyChain = {

@@ -101,15 +101,23 @@ export function isExtendable({ active, certValidityDays }: KeyChain, root: KeyRo
 /**
  * Puts another leaf in the place of the present one, which is kept while anything counts that it signed: its
  * credentials, lists and requests end with its certificate at the latest, its access tokens a little later.
+ * @param compromised whether the key before is in other hands.
  * @throws Failure `conflict` when as many leaves as can be kept still count. None of them is dropped for a new one.
  * @throws Error for a leaf with another key than the step allows.
  */
-export function replaceLeaf(chain: KeyChain, step: LeafStep, active: KeyLeaf, now: Date): KeyChain {
+export function replaceLeaf(
+  chain: KeyChain,
+  step: LeafStep,
+  active: KeyLeaf,
+  now: Date,
+  compromised = false,
+): KeyChain {
   const { key, certifiedBy } = LEAF_STEPS[step];
   const isSame = isSameHandle(active.key.handle, chain.active.key.handle);
   if (isSame !== (key === 'same'))
     throw new Error(`a ${step} takes ${key === 'same' ? 'the same' : 'another'} key`);
-  const former = [formerLeaf(chain, now), ...assertRoom(chain, now)];
+  const last = { ...formerLeaf(chain, now), ...(compromised && { revokedAt: now }) };
+  const former = [last, ...assertRoom(chain, now)];
   const { root, ...rest } = chain;
   return {
     ...rest,

@@ -11,6 +11,17 @@ export const wholeNumber = (min: number, max: number) => z.number().int().min(mi
 export const listUpTo = <Entry extends z.ZodType>(entry: Entry, max: number) =>
   z.array(entry).min(1).max(max);
 
+/** One line of text for people. */
+export const Line = z
+  .string()
+  .trim()
+  .min(1)
+  .max(500)
+  .meta({ pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' });
+
+/** ISO 3166-1 alpha-2, and EU, EL and UK (TS 119 602 section 6.1.4). */
+export const Country = z.string().regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)');
+
 /** The id of something of the tenant, as other things name it. */
 export const Reference = textUpTo(128);
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { resource } from '../shared/resource.ts';
+import { TenantAddress } from './organization.ts';
 import { statusListFindings } from './settings-findings.ts';
 import {
   SessionStorageConfig,
@@ -15,7 +16,17 @@ const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.
 export const tenantResource = resource<Tenant>()({
   kind: 'tenant',
   repository: 'tenant',
-  shown: ['name', 'status', 'sessionConfig', 'statusListConfig', 'kms', 'profile'],
+  shown: [
+    'name',
+    'status',
+    'sessionConfig',
+    'statusListConfig',
+    'kms',
+    'profile',
+    'organization',
+    'organizationIdentifier',
+    'country',
+  ],
   edited: ({ revision: _revision, ...tenant }: Tenant) => tenant,
   findings: (tenant: Tenant) =>
     statusListFindings(tenant).map((found) => ({ ...found, member: `statusListConfig.${found.member}` })),
@@ -26,16 +37,16 @@ export const tenantResource = resource<Tenant>()({
     id: 'id',
     body: TenantDocument,
     refersTo: [],
-    write: ({ id, name, description, status, sessionConfig, statusListConfig, kms, profile }: Tenant) => ({
-      id,
-      name,
-      description,
-      status,
-      kms,
-      profile,
+    write: ({ id, name, description, status, kms, profile, ...tenant }: Tenant) => ({
+      ...{ id, name, description, status, kms, profile },
+      organization: tenant.organization,
+      organizationIdentifier: tenant.organizationIdentifier,
+      country: tenant.country,
+      contact: tenant.contact,
+      address: TenantAddress.nullable().parse(tenant.address),
       // Databases give members in an order of their own.
-      sessionConfig: SessionStorageConfig.nullable().parse(sessionConfig),
-      statusListConfig: StatusListConfig.nullable().parse(statusListConfig),
+      sessionConfig: SessionStorageConfig.nullable().parse(tenant.sessionConfig),
+      statusListConfig: StatusListConfig.nullable().parse(tenant.statusListConfig),
     }),
   },
 });

@@ -4,8 +4,9 @@ import { Reference, wholeNumber } from '../shared/bounds.ts';
 import { Profile } from '../shared/finding.ts';
 import type { TenantId } from '../shared/ids.ts';
 import { written } from '../shared/written.ts';
+import { type Organization, organizationMembers } from './organization.ts';
 
-export type Tenant = {
+export type Tenant = Organization & {
   readonly id: TenantId;
   readonly name: string;
   readonly description: string | null;
@@ -127,6 +128,7 @@ export const TenantCreation = z
     statusListConfig: StatusConfig,
     kms: KeyProviderName,
     profile: TenantProfile,
+    ...organizationMembers,
   })
   .meta({ id: 'TenantCreation' });
 export type TenantCreation = z.infer<typeof TenantCreation>;

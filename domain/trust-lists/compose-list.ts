@@ -2,15 +2,18 @@ import type { KeyChain } from '../keys/key-chain.ts';
 import { defined } from '../shared/defined.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import { addressOf, type ListOwner, type PostalAddress } from './entity-address.ts';
 import { type CertificateSource, certificatesOf, sourcesOf } from './entity-certificates.ts';
-import type { EntityInfo, TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
+import { standingOf } from './entity-status.ts';
+import type { TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
+import { operatorAddress } from './list-operator.ts';
 import { type ListProfile, profileOf, serviceType } from './list-profiles.ts';
 
 export type Composition = {
   readonly configuration: Pick<TrustListConfiguration, 'entities' | 'data'>;
   readonly chains: readonly KeyChain[];
-  /** Stands for the operator, unless the configuration names one. */
-  readonly tenantName: string;
+  /** The tenant. It is the operator, unless the configuration names one. */
+  readonly owner: ListOwner;
   /** Stands for entities that have no page of their own. */
   readonly tenantUri: string;
   readonly sequenceNumber: number;
@@ -28,7 +31,7 @@ const EUROPE = 'EU';
  * @throws Failure `invalid_input` when a key chain that an entity names is not there.
  */
 export function composeList(composition: Composition): JsonObject {
-  const { configuration, sequenceNumber, issuedAt, nextUpdate, tenantName } = composition;
+  const { configuration, sequenceNumber, issuedAt, nextUpdate, owner } = composition;
   const scheme = configuration.data?.LoTE?.ListAndSchemeInformation ?? {};
   const profile = profileOf(scheme.LoTEType);
   const { fixed } = profile;
@@ -41,8 +44,12 @@ export function composeList(composition: Composition): JsonObject {
         LoTEVersionIdentifier: VERSION,
         LoTESequenceNumber: sequenceNumber,
         LoTEType: scheme.LoTEType,
-        SchemeOperatorName: scheme.SchemeOperatorName ?? [{ lang: 'en', value: tenantName }],
-        SchemeOperatorAddress: scheme.SchemeOperatorAddress as Json | undefined,
+        SchemeOperatorName: scheme.SchemeOperatorName ?? [
+          { lang: 'en', value: owner.organization ?? owner.name },
+        ],
+        SchemeOperatorAddress: (fixed === undefined
+          ? scheme.SchemeOperatorAddress
+          : operatorAddress(scheme, owner)) as Json | undefined,
         SchemeName: scheme.SchemeName,
         SchemeInformationURI: scheme.SchemeInformationURI,
         StatusDeterminationApproach: scheme.StatusDeterminationApproach ?? fixed?.StatusDeterminationApproach,
@@ -51,7 +58,7 @@ export function composeList(composition: Composition): JsonObject {
           (fixed && [{ lang: 'en', uriValue: fixed.SchemeTypeCommunityRules }]),
         SchemeTerritory: scheme.SchemeTerritory ?? (fixed && EUROPE),
         PolicyOrLegalNotice: scheme.PolicyOrLegalNotice,
-        HistoricalInformationPeriod: scheme.HistoricalInformationPeriod,
+        HistoricalInformationPeriod: scheme.HistoricalInformationPeriod ?? fixed?.HistoricalInformationPeriod,
         ListIssueDateTime: dateTime(issuedAt),
         NextUpdate: dateTime(nextUpdate),
         DistributionPoints: scheme.DistributionPoints,
@@ -69,43 +76,56 @@ function entityDocument(
   composition: Composition,
 ): JsonObject {
   return {
-    TrustedEntityInformation: informationOf(entity.info, profile, composition.tenantUri),
+    TrustedEntityInformation: informationOf(entity, profile, composition),
     TrustedEntityServices: sourcesOf(entity).map((source) =>
-      serviceDocument(source, path, profile, composition.chains),
+      serviceDocument({ entity, source, path }, profile, composition.chains),
     ),
   };
 }
 
 /** TS 119 602 section 6.5. Pages and addresses are mandatory, so what is missing is that of the tenant. */
-function informationOf(info: EntityInfo, { fixed }: ListProfile, tenantUri: string): JsonObject {
-  const { name, lang = 'en', uri = tenantUri, country } = info;
+function informationOf(
+  entity: TrustListEntity,
+  { fixed }: ListProfile,
+  { chains, owner, tenantUri }: Composition,
+): JsonObject {
+  const { name, lang = 'en', uri = tenantUri, contactUri } = entity.info;
+  const address = addressOf(entity, chains, owner);
+  const { country } = address;
+  const contact = contactUri ?? (entity.type === 'internal' ? owner.contact : undefined) ?? uri;
   const page = (uriValue: string) => ({ lang, uriValue });
-  const described = fixed === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
+  const described =
+    fixed?.entityUri === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
   return {
     TEName: [{ lang, value: name }],
     TEAddress: defined({
-      TEPostalAddress: postalAddress(info, lang),
-      TEElectronicAddress: [page(info.contactUri ?? uri)],
+      TEPostalAddress: postalAddress(address, lang),
+      TEElectronicAddress: [page(contact)],
     }),
     TEInformationURI: [...described, uri].map(page),
   };
 }
 
-function postalAddress(info: EntityInfo, lang: string): Json | undefined {
-  const { streetAddress, locality, postalCode, country } = info;
+function postalAddress(address: PostalAddress, lang: string): Json | undefined {
   const lines = defined({
-    StreetAddress: streetAddress,
-    Locality: locality,
-    PostalCode: postalCode,
-    Country: country,
+    StreetAddress: address.streetAddress,
+    Locality: address.locality,
+    StateOrProvince: address.stateOrProvince,
+    PostalCode: address.postalCode,
+    Country: address.country,
   });
   return Object.keys(lines).length === 0 ? undefined : [{ lang, ...lines }];
 }
 
-/** TS 119 602 section 6.6. No status: who is listed is approved. */
+type ListedService = {
+  readonly entity: TrustListEntity;
+  readonly source: CertificateSource;
+  readonly path: string;
+};
+
+/** TS 119 602 section 6.6 */
 function serviceDocument(
-  source: CertificateSource,
-  path: string,
+  { entity, source, path }: ListedService,
   profile: ListProfile,
   chains: readonly KeyChain[],
 ): JsonObject {
@@ -118,6 +138,7 @@ function serviceDocument(
       ServiceTypeIdentifier: serviceType(profile, source.purpose),
       ServiceName: [{ lang: 'en', value: `${profile.service}-${source.purpose}-Service` }],
       ServiceDigitalIdentity: { X509Certificates: certificates.map((val) => ({ val })) },
+      ...standingOf(entity, profile),
     },
   };
 }

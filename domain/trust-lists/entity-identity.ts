@@ -1,5 +1,6 @@
 import type { KeyChain } from '../keys/key-chain.ts';
 import { type FieldError, invalidFields } from '../shared/failure.ts';
+import { addressOf, type ListOwner } from './entity-address.ts';
 import { certificatesOf, sourcesOf } from './entity-certificates.ts';
 import type { TrustListEntity } from './list-configuration.ts';
 
@@ -8,10 +9,15 @@ import type { TrustListEntity } from './list-configuration.ts';
  * identity: who revokes for the one would revoke for both.
  * @throws Failure `invalid_input` that names each entity that is called like an earlier one but lists other certificates.
  */
-export function assertDistinct(entities: readonly TrustListEntity[], chains: readonly KeyChain[]): void {
+export function assertDistinct(
+  entities: readonly TrustListEntity[],
+  chains: readonly KeyChain[],
+  owner: ListOwner,
+): void {
   const first = new Map<string, { readonly index: number; readonly listed: string }>();
   const errors = entities.flatMap((entity, index): FieldError[] => {
-    const { name, lang = 'en', country = null } = entity.info;
+    const { name, lang = 'en' } = entity.info;
+    const { country = null } = addressOf(entity, chains, owner);
     const identity = JSON.stringify([name, lang, country]);
     const listed = JSON.stringify(sourcesOf(entity).map((source) => certificatesOf(source, chains)));
     const other = first.get(identity);

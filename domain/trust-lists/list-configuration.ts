@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { ConfigurationId, Reference, textUpTo } from '../shared/bounds.ts';
+import { ConfigurationId, Country, Line, Reference, textUpTo } from '../shared/bounds.ts';
 import { defined } from '../shared/defined.ts';
 import { ContactUri, WebAddress } from '../shared/web-address.ts';
-import { Country, Language, Line, TrustListData } from './scheme-information.ts';
+import { Language, TrustListData } from './scheme-information.ts';
 
 export const MAX_ENTITIES = 100;
+
+const ENTITY_STATUSES = ['notified', 'withdrawn'] as const;
 
 const Pem = textUpTo(20_000);
 
@@ -13,14 +15,30 @@ const EntityInfo = z
     name: Line,
     lang: Language.optional().describe('Of the texts here; `en` unless stated'),
     uri: WebAddress.optional().describe('A page about the entity; that of the tenant unless stated'),
-    country: Country.optional(),
+    country: Country.optional().describe(
+      'That of the tenant, for its own entities, or of the certificate unless stated',
+    ),
     locality: Line.optional(),
     postalCode: Line.optional(),
-    streetAddress: Line.optional(),
+    streetAddress: Line.optional().describe(
+      'With the rest of the address, where none of it is stated, that of the tenant, for its own entities, or of the certificate',
+    ),
     contactUri: ContactUri.optional(),
   })
   .meta({ id: 'TrustedEntityInfo' });
 export type EntityInfo = z.infer<typeof EntityInfo>;
+
+/** What a list of public bodies says of each (TS 119 602 annex H). */
+const standing = {
+  status: z
+    .enum(ENTITY_STATUSES)
+    .optional()
+    .describe('In a list of public bodies (`EUPubEAAProvidersList`) alone; `notified` unless stated'),
+  statusStartingTime: z.iso
+    .datetime({ precision: 0 })
+    .optional()
+    .describe('Since when the status holds; since it was written unless stated'),
+};
 
 /** An issuer of this tenant: what others anchor is listed, the CA of a key chain where it has one. */
 const InternalEntity = z.strictObject({
@@ -28,6 +46,7 @@ const InternalEntity = z.strictObject({
   issuerKeyChainId: Reference,
   revocationKeyChainId: Reference.optional().describe('Absent: the entity lists no revocation service'),
   info: EntityInfo,
+  ...standing,
 });
 
 /** Somebody else. A text may hold a whole chain; its first certificate is listed. */
@@ -36,6 +55,7 @@ const ExternalEntity = z.strictObject({
   issuerCertPem: Pem,
   revocationCertPem: Pem.optional().describe('Absent: the entity lists no revocation service'),
   info: EntityInfo,
+  ...standing,
 });
 
 export const TrustListEntity = z

@@ -1,20 +1,29 @@
 const ETSI = 'http://uri.etsi.org/19602';
+const COMMISSION = 'http://trust.ec.europa.eu/lists/mDL';
+/** TS 119 602 annex H: history is kept for ever. */
+const FOR_EVER = 65_535;
 
 /** What the type of a list says about what is in it. */
 export type ListProfile = {
-  /** Of what is issued and revoked; part of names and types of services. */
+  /** Of what is issued and revoked; part of the names of services. */
   readonly service: string;
+  /** Begins the types of services. */
+  readonly serviceTypes: string;
   /** What the standard fixes for a list of this type, where it does. */
   readonly fixed?: {
     readonly StatusDeterminationApproach: string;
     readonly SchemeTypeCommunityRules: string;
     /** Begins the address by which an entity of this list is described; the country follows. */
-    readonly entityUri: string;
+    readonly entityUri?: string;
+    /** Begins the status of each service; in all other lists being listed means being approved. */
+    readonly statuses?: string;
+    /** How long history is kept (TS 119 602 section 6.3.12); all other lists keep none. */
+    readonly HistoricalInformationPeriod?: number;
   };
 };
 
 /** Lists of issuers of attestations of any kind: the type is left open, or one of the operator's own. */
-const ATTESTATIONS: ListProfile = { service: 'EAA' };
+const ATTESTATIONS: ListProfile = { service: 'EAA', serviceTypes: `${ETSI}/SvcType/EAA` };
 
 /** TS 119 602 annexes D to H. The annex of registration certificates misspells its own approach. */
 const PROFILES: Readonly<Record<string, ListProfile>> = {
@@ -28,7 +37,16 @@ const PROFILES: Readonly<Record<string, ListProfile>> = {
     approach: 'WRPRCrovidersList',
     rules: 'WRPRCProvidersList',
   }),
-  [`${ETSI}/LoTEType/EUPubEAAProvidersList`]: european('PubEAA', 'PubEAAProvider'),
+  [`${ETSI}/LoTEType/EUPubEAAProvidersList`]: withStatuses(european('PubEAA', 'PubEAAProvider')),
+  // The Commission's own list of those who issue driving licences; the standard has none.
+  [`${COMMISSION}/mDLProvidersListType`]: {
+    service: 'mDL',
+    serviceTypes: `${COMMISSION}/SvcType`,
+    fixed: {
+      StatusDeterminationApproach: `${COMMISSION}/mDLProvidersListStatusDetn`,
+      SchemeTypeCommunityRules: `${COMMISSION}/schemerules`,
+    },
+  },
 };
 
 /** Types of lists that the standards know. */
@@ -44,12 +62,20 @@ function european(
 ): ListProfile {
   return {
     service,
+    serviceTypes: `${ETSI}/SvcType/${service}`,
     fixed: {
       StatusDeterminationApproach: `${ETSI}/${approach}/StatusDetn/EU`,
       SchemeTypeCommunityRules: `${ETSI}/${rules}/schemerules/EU`,
       entityUri: `${ETSI}/ListOfTrustedEntities/${provider}`,
     },
   };
+}
+
+function withStatuses(profile: ListProfile): ListProfile {
+  const { fixed } = profile;
+  if (fixed === undefined) return profile;
+  const statuses = `${ETSI}/PubEAAProvidersList/SvcStatus`;
+  return { ...profile, fixed: { ...fixed, statuses, HistoricalInformationPeriod: FOR_EVER } };
 }
 
 export function profileOf(type: string | undefined): ListProfile {
@@ -61,6 +87,6 @@ export function isListOfIssuers(type: string): boolean {
   return type !== REGISTERS;
 }
 
-export function serviceType({ service }: ListProfile, purpose: 'Issuance' | 'Revocation'): string {
-  return `${ETSI}/SvcType/${service}/${purpose}`;
+export function serviceType({ serviceTypes }: ListProfile, purpose: 'Issuance' | 'Revocation'): string {
+  return `${serviceTypes}/${purpose}`;
 }

@@ -1,18 +1,11 @@
 import { z } from 'zod';
-import { listUpTo, wholeNumber } from '../shared/bounds.ts';
+import { Country, Line, listUpTo, wholeNumber } from '../shared/bounds.ts';
+import { isJsonObject } from '../shared/json.ts';
 import { ContactUri, HarmlessUri as Uri, WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers, LIST_TYPES } from './list-profiles.ts';
 
 /** BCP 47, as far as anybody uses it. */
 export const Language = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'a language, such as en');
-/** ISO 3166-1 alpha-2, and EU, EL and UK (TS 119 602 section 6.1.4). */
-export const Country = z.string().regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)');
-export const Line = z
-  .string()
-  .trim()
-  .min(1)
-  .max(500)
-  .meta({ pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' });
 
 const texts = <S extends z.ZodType>(entry: S) => listUpTo(entry, 20);
 const Texts = texts(z.strictObject({ lang: Language, value: Line }));
@@ -27,6 +20,23 @@ const PostalAddress = z.strictObject({
   PostalCode: Line.optional(),
   Country,
 });
+
+const Policy = z.strictObject({ LoTEPolicy: z.strictObject({ lang: Language, uriValue: WebAddress }) });
+
+/**
+ * The text of a notice. Lists of earlier releases have it with a language, for which the document has no place (TS 119 602
+ * section 6.3.11).
+ */
+export function noticeText(notice: unknown): unknown {
+  const isOlder = isJsonObject(notice) && Object.keys(notice).sort().join() === 'lang,value';
+  return isOlder ? notice['value'] : notice;
+}
+
+const LegalNotice = z.strictObject({ LoTELegalNotice: z.preprocess(noticeText, Line) });
+
+function isOfOneKind(entries: readonly object[]): boolean {
+  return new Set(entries.map((entry) => 'LoTEPolicy' in entry)).size <= 1;
+}
 
 const WRITTEN_HERE = [
   'LoTEVersionIdentifier',
@@ -65,12 +75,10 @@ export const SchemeInformation = z
       StatusDeterminationApproach: Uri.optional(),
       SchemeTypeCommunityRules: texts(z.strictObject({ lang: Language, uriValue: Uri })).optional(),
       SchemeTerritory: Country.optional(),
-      PolicyOrLegalNotice: texts(
-        z.union([
-          z.strictObject({ LoTEPolicy: z.strictObject({ lang: Language, uriValue: WebAddress }) }),
-          z.strictObject({ LoTELegalNotice: z.strictObject({ lang: Language, value: Line }) }),
-        ]),
-      ).optional(),
+      PolicyOrLegalNotice: texts(z.union([Policy, LegalNotice]))
+        .refine(isOfOneKind, 'either policies or notices, not both')
+        .optional()
+        .describe('Either addresses of policies or texts of notices'),
       HistoricalInformationPeriod: wholeNumber(1, 65_535).optional(),
       DistributionPoints: texts(WebAddress).optional(),
     },

@@ -2,7 +2,11 @@ import { readCertificate } from '../formats/der/certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 
 /** A service that vouches for something, and the one that may revoke for it. Types are compared letter by letter. */
-export type ServicePair = { readonly issuance: string; readonly revocation: string };
+export type ServicePair = {
+  readonly issuance: string;
+  /** Absent where a list has no such services. */
+  readonly revocation?: string;
+};
 
 /** Which services of a list vouch for something. */
 export type TrustPurpose = {
@@ -25,25 +29,38 @@ export const WALLET_PROVIDERS: TrustPurpose = {
   statuses: [],
 };
 
+const XML_LISTS = 'http://uri.etsi.org/TrstSvc';
+/** Attestations in trusted lists in XML: qualified ones, those of public bodies and others (ETSI TS 119 612 section 5.5.1). */
+const XML_TYPES: readonly string[] = ['EAA/Q', 'EAA/Pub-EAA', 'EAA'].map(
+  (kind) => `${XML_LISTS}/Svctype/${kind}`,
+);
+
 /** Services that issue credentials: PIDs, attestations of public bodies and of others, driving licences. */
 export const CREDENTIAL_SERVICE_TYPES: readonly string[] = [
   ...['PID', 'PubEAA', 'EAA'].map((kind) => `${SERVICE_TYPE}/${kind}/Issuance`),
   'http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance',
+  ...XML_TYPES,
 ];
 
-/** Who issues credentials. Only lists of public bodies carry a status (TS 119 602 annex H). */
+/** Who issues credentials. Only lists of public bodies (TS 119 602 annex H) and those in XML carry a status. */
 export function credentialIssuers(serviceTypes: readonly string[] = CREDENTIAL_SERVICE_TYPES): TrustPurpose {
   return {
-    services: serviceTypes.map((issuance) => ({ issuance, revocation: revocationTwin(issuance) })),
-    statuses: ['http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified'],
+    services: serviceTypes.map((issuance) => ({ issuance, ...revocationTwin(issuance) })),
+    statuses: [
+      'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified',
+      ...['granted', 'recognisedatnationallevel'].map(
+        (status) => `${XML_LISTS}/TrustedList/Svcstatus/${status}`,
+      ),
+    ],
   };
 }
 
 const ISSUANCE = '/Issuance';
 
 /** Of the same kind, one speaks about revocation (TS 119 602 annexes D to H). */
-function revocationTwin(issuance: string): string {
-  return `${issuance.slice(0, -ISSUANCE.length)}/Revocation`;
+function revocationTwin(issuance: string): Pick<ServicePair, 'revocation'> {
+  if (XML_TYPES.includes(issuance)) return {};
+  return { revocation: `${issuance.slice(0, -ISSUANCE.length)}/Revocation` };
 }
 
 /** They attest wallets and those who ask them. Their certificates sign no credentials of users. */
@@ -53,6 +70,7 @@ const OTHER_ISSUANCE: ReadonlySet<string> = new Set(
 
 /** Whether credentials can be asked for by a type: one without a twin would leave open who may revoke. */
 export function isCredentialIssuanceType(type: string): boolean {
+  if (XML_TYPES.includes(type)) return true;
   return type.length > ISSUANCE.length && type.endsWith(ISSUANCE) && !OTHER_ISSUANCE.has(type);
 }
 
@@ -78,7 +96,8 @@ export function selectCertificates(list: TrustList, purpose: TrustPurpose): read
       const pair = purpose.services.find(({ issuance }) => issuance === service.type);
       if (pair === undefined || !hasGoodStatus(service, purpose)) continue;
       for (const { certificate, hash } of readCertificates(service)) {
-        selected.push({ hash, certificate, entity, revocation: revocation.get(keyOf(id, pair.revocation)) });
+        const known = pair.revocation === undefined ? undefined : revocation.get(keyOf(id, pair.revocation));
+        selected.push({ hash, certificate, entity, revocation: known });
       }
     }
   }
@@ -90,7 +109,7 @@ export function selectCertificates(list: TrustList, purpose: TrustPurpose): read
  * certificate, has nobody to revoke for it.
  */
 function revocationByService(list: TrustList, purpose: TrustPurpose): ReadonlyMap<string, readonly string[]> {
-  const types = new Set(purpose.services.map(({ revocation }) => revocation));
+  const types = new Set(purpose.services.flatMap(({ revocation }) => revocation ?? []));
   const certificates = new Map<string, string[]>();
   for (const { id, services } of list.entities) {
     for (const service of services) {

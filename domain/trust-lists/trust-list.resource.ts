@@ -1,5 +1,6 @@
 import { resource } from '../shared/resource.ts';
 import { configurationOf, TrustListReplacement } from './list-configuration.ts';
+import { signerFindings } from './list-operator.ts';
 import type { PublishedList } from './published-list.ts';
 
 /** What another release of the same list brings with it. */
@@ -15,6 +16,7 @@ export const trustListResource = resource<PublishedList>()({
     ...{ id, description, keyChainId, entities, data, createdAt },
   }),
   changing: ['cert', 'sequenceNumber', 'jwt'],
+  findings: signerFindings,
   file: {
     path: 'trust-lists/*',
     id: 'id',

@@ -30,7 +30,9 @@ export const TrustAnchorConfig = z
       }),
       z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
       z.strictObject({
-        trustList: WebAddress.describe('address of a signed list of trusted entities (ETSI TS 119 602)'),
+        trustList: WebAddress.describe(
+          'address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate',
+        ),
         signedBy: listUpTo(textUpTo(20_000), 20)
           .optional()
           .describe(
@@ -42,9 +44,12 @@ export const TrustAnchorConfig = z
             .max(300)
             .refine(
               isCredentialIssuanceType,
-              'the type of a service that issues credentials, which ends with /Issuance',
+              'the type of a service that issues credentials, which ends with /Issuance, or one of TrstSvc/Svctype/EAA in lists in XML',
             )
-            .meta({ pattern: '^[^\\u0000]+/Issuance$' }),
+            .meta({
+              pattern:
+                '^(?:[^\\u0000]+/Issuance|http://uri\\.etsi\\.org/TrstSvc/Svctype/EAA(?:/Q|/Pub-EAA)?)$',
+            }),
           20,
         )
           .optional()

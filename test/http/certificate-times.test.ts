@@ -64,7 +64,11 @@ describe('A certificate whose times cannot be read', () => {
       const another = { keyId: 'signing', certUsageTypes: ['signing'], crt: forSigning };
       expectInvalid(await call('POST', '/certs', another), 'crt', /times/);
 
-      const outside = { type: 'external', info: { name: 'Bad' }, issuerCertPem: pem(own) };
+      const outside = {
+        type: 'external',
+        info: { name: 'Bad', country: 'DE', streetAddress: 'Weg 1' },
+        issuerCertPem: pem(own),
+      };
       expectInvalid(
         await call('POST', '/trust-list', { id: 'bad', entities: [outside] }),
         'entities.0.issuerCertPem',

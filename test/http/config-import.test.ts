@@ -275,7 +275,7 @@ for (const { name, open, copy } of databases()) {
         },
         'acme/clients/other-admin.json': { roles: ['issuance:offer'] },
         'acme/trust-lists/issuers.yaml':
-          'entities:\n  - type: internal\n    issuerCertId: nobody\n    info: {name: Acme}\n',
+          'entities:\n  - type: internal\n    issuerCertId: nobody\n    info: {name: Acme, country: DE, streetAddress: Weg 1}\n',
         'acme/stray.txt': '',
         'other/tenant.json': { name: 'Other', roles: ['tenants:manage'] },
         'other/keys/under.json': { usageType: 'signing', rootKeyChainId: 'broken' },

@@ -33,7 +33,7 @@ describe('the page about keys', () => {
     const pid = (await service.call('GET', '/key-chain/pid', { token })).body;
     const status = (await service.call('GET', '/key-chain/pid-status', { token })).body;
     expect(status.rootCertificate).to.equal(pid.rootCertificate);
-    expect(pid.previousKeys).to.have.length(1);
+    expect(pid.previousKeys).to.have.length(2);
   });
 
   it('names every member that a key chain can be made, brought and certified with', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { expectNamed, readPage, withCertificate } from '../support/docs-page.ts';
+import { loteFaults } from '../support/lote-schema.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -20,6 +21,7 @@ describe('the page about trust lists', () => {
       const json = JSON.parse(withCertificate(text, certificate));
       const answer = await service.call(method, path, { token, json });
       expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
+      if (path.startsWith('/trust-list')) expect(loteFaults(answer.body.data), path).to.deep.equal([]);
     }
     const published = await service.call('GET', '/acme/trust-list/universities');
     expect(published.status).to.equal(200);

@@ -50,7 +50,13 @@ describe('the page about verifying', () => {
     authority = (await call('GET', '/key-chain/signing')).body.rootCertificate;
     for (const request of ISSUING) if (isConfiguration(request)) await send(request);
     licence = await collect('mdl');
-    const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+    const entities = [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'signing',
+        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ];
     expect((await call('POST', '/trust-list', { id: 'universities', entities })).status).to.equal(201);
   });
   after(async () => {

@@ -181,7 +181,13 @@ describe('Who may touch which key', () => {
 
   it('lists of issuers and of statuses are written by issuers alone, and read by both', async () => {
     const { trustList } = world.ids;
-    const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+    const entities = [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'signing',
+        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ];
     for (const [method, path, json] of [
       ['POST', '/trust-list', { id: fresh(), entities }],
       ['PUT', `/trust-list/${trustList}`, { entities }],

@@ -83,7 +83,10 @@ describe('The certificates of a key', () => {
         expect(asked.subject).to.equal('C=DE, O=Acme, CN=Acme\\, Inc.');
         expect(asked.hosts).to.deep.equal(wish.dnsNames);
         const plain = (await call('POST', `${path}/asks-${member}/csr`, {})).body.csr;
-        expect(readRequest(plain, activeKey)).to.deep.equal({ subject: 'CN=Acme', hosts: ['localhost'] });
+        expect(readRequest(plain, activeKey)).to.deep.equal({
+          subject: 'O=Tenant acme, CN=Acme',
+          hosts: ['localhost'],
+        });
         expect((await call('POST', `${path}/nothing/csr`, {})).status).to.equal(404);
         const bad = { dnsNames: ['a_b'] };
         expectInvalid(await call('POST', `${path}/asks-${member}/csr`, bad), 'dnsNames.0', /host name/);
@@ -93,7 +96,7 @@ describe('The certificates of a key', () => {
         it(`are asked for with ${algorithm}, too`, async () => {
           const { id, activeKey } = await created('/key-chain', { usageType: 'access', algorithm });
           const { csr } = (await call('POST', `${path}/${id}/csr`, {})).body;
-          expect(readRequest(csr, activeKey).subject).to.equal('CN=Tenant acme');
+          expect(readRequest(csr, activeKey).subject).to.equal('O=Tenant acme, CN=Tenant acme');
         });
       }
 
@@ -171,7 +174,13 @@ describe('The certificates of a key', () => {
   it('stay in a trust list when others replace them', async () => {
     await created('/key-chain', { id: 'listed', usageType: 'signing' });
     const { rootCertificate } = await chainOf('listed');
-    const entities = [{ type: 'internal', issuerKeyChainId: 'listed', info: { name: 'Acme' } }];
+    const entities = [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'listed',
+        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ];
     await created('/trust-list', { id: 'list', entities });
     await call('PATCH', '/key-chain/listed', { certificates: await certificateFor('listed') });
     await call('PATCH', '/trust-list/list', { description: 'Again' });

@@ -201,7 +201,13 @@ describe('The rotation of keys', () => {
   });
 
   it('leaves trust lists good, and their next release is signed by the new key', async () => {
-    const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+    const entities = [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'signing',
+        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ];
     const { jwt: old } = await created('/trust-list', { id: 'issuers', entities });
     const list = `${shop.service.address}/acme/trust-list/issuers`;
     await shop.configure({ id: 'listed', trustAnchors: [{ trustList: list }] });

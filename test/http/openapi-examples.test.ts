@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { EXAMPLE_HANDLE, EXAMPLE_REQUEST_URI } from '../../adapters/http/oauth/described-parameters.ts';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { ChainedWallet } from '../support/chained-wallet.ts';
 import { ChainedWorld } from '../support/chained-world.ts';
 import { type Calling, ExampleCalls } from '../support/example-calls.ts';
@@ -76,6 +78,11 @@ describe('The examples of the API document', function () {
     await all('updateKeyChain', 'rotateKeyChain', 'createKeyChainRequest');
     await all('createCertificate', 'listCertificates', 'getCertificate', 'updateCertificate');
     await all('createCertificateRequest', 'createKey', 'listKeys', 'getKey');
+    const chains = await call('GET', '/key-chain/signing');
+    const [der = ''] = readPemCertificates(chains.rootCertificate, 1) ?? [];
+    const { keyHash = '' } = readCertificate(Buffer.from(der, 'base64')) ?? {};
+    examples.answered['authority'] = Buffer.from(keyHash, 'base64url').toString('hex');
+    for (const name of ['fetchRevocationList', 'fetchAuthorityCertificate']) await open(name);
   });
 
   it('make its lists', async () => {

@@ -16,7 +16,11 @@ describe('trust lists of this service as anchors', () => {
   });
   after(() => shop.close());
 
-  const self = () => ({ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } });
+  const self = () => ({
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  });
   async function publish(method: string, path: string, json: object) {
     const answer = await shop.call(method, path, json, shop.acme.token);
     expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
@@ -125,7 +129,13 @@ describe('trust lists of this service as anchors', () => {
   it('stop vouching for an issuer that is taken out', async () => {
     expect((await attempt()).status).to.equal(200);
     const university = pem(await certify({ name: 'University', ca: true }));
-    const others = [{ type: 'external', issuerCertPem: university, info: { name: 'University' } }];
+    const others = [
+      {
+        type: 'external',
+        issuerCertPem: university,
+        info: { name: 'University', country: 'FR', streetAddress: 'Rue 1' },
+      },
+    ];
     await publish('PUT', '/trust-list/issuers', { entities: others });
     await clear('/cache/trust-list');
     const { status, report } = await attempt();

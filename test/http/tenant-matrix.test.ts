@@ -150,6 +150,7 @@ describe('The things of one tenant', () => {
       listId: random(16),
       vctId: 'nowhere',
       trustListId: 'nowhere',
+      authorityId: '0'.repeat(40),
       chainedRequestUri: `urn:ietf:params:oauth:request_uri:${random(16)}.${random(32)}`,
       loginState: `${random(16)}.${random(32)}`,
       loginCookie: `vidimus-login-${random(16)}=${random(32)}`,

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import type { Client } from '../../domain/clients/client.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { NO_ORGANIZATION } from '../../domain/tenants/organization.ts';
 import { issue, QUERY } from '../support/present.ts';
 import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
@@ -32,6 +33,7 @@ describe('tenants through HTTP', () => {
       statusListConfig: null,
       kms: null,
       profile: null,
+      ...NO_ORGANIZATION,
     });
     expect(warnings).to.deep.equal([]);
     for (const time of [createdAt, updatedAt]) expect(new Date(time).toISOString()).to.equal(time);
@@ -52,6 +54,41 @@ describe('tenants through HTTP', () => {
       'statusList',
       'trustList',
     ]);
+  });
+
+  it('say whose they are, in what was read as in what was written', async () => {
+    const address = { streetAddress: 'Main Street 1', locality: 'Berlin', postalCode: '10115' };
+    const said = {
+      organization: 'Acme GmbH',
+      organizationIdentifier: 'VATDE-123456789',
+      country: 'DE',
+      contact: 'mailto:trust@acme.example',
+      address,
+    };
+    const made = await create({ id: 'whose', name: 'Acme', ...said });
+    expect(made.status, made.text).to.equal(201);
+    expect(made.body).to.deep.include(said);
+    expect((await call('GET', '/tenant/whose')).body).to.deep.include(said);
+    const changed = await call('PATCH', '/tenant/whose', { organization: 'Acme SE', contact: null });
+    expect(changed.body).to.deep.include({ ...said, organization: 'Acme SE', contact: null });
+    const { clients: _clients, warnings: _warnings, ...shown } = changed.body;
+    expect((await call('PATCH', '/tenant/whose', shown)).body).to.deep.include({
+      organization: 'Acme SE',
+      address,
+    });
+    for (const [member, value] of [
+      ['organization', 'x'.repeat(65)],
+      ['organizationIdentifier', 'DE 123'],
+      ['country', 'Germany'],
+      ['contact', 'javascript:alert(1)'],
+      ['address', { locality: 'Berlin' }],
+    ] as const) {
+      const refused = await call('PATCH', '/tenant/whose', { [member]: value });
+      expect([refused.status, refused.body.errors?.[0].path.split('.')[0]], member).to.deep.equal([
+        400,
+        member,
+      ]);
+    }
   });
 
   it('without roles have no administrator, until roles are given', async () => {

@@ -27,7 +27,11 @@ describe('a published trust list, read by a verifier', () => {
     await shop.present(asked, await shop.issue('card-status'));
     return (await shop.call('GET', `/session/${asked.session}`)).body.status;
   };
-  const own = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } };
+  const own = {
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  };
 
   it('vouches for the issuer that it names, and for its status lists', async () => {
     const entities = [{ ...own, revocationKeyChainId: 'status-list' }];
@@ -37,7 +41,11 @@ describe('a published trust list, read by a verifier', () => {
 
   it('vouches for nobody else, and for nobody when somebody else signed it', async () => {
     const other = pem(await certify({ name: 'Other', ca: true }));
-    const external = { type: 'external', issuerCertPem: other, info: { name: 'Other' } };
+    const external = {
+      type: 'external',
+      issuerCertPem: other,
+      info: { name: 'Other', country: 'DE', streetAddress: 'Weg 1' },
+    };
     await asAcme('POST', '/trust-list', { id: 'others', entities: [external] });
     await asAcme('POST', '/trust-list', { id: 'foreign', entities: [own] });
     expect(await judged('others')).to.equal('failed');
@@ -79,8 +87,21 @@ describe('a published trust list, read by a verifier', () => {
 
   it('of wallet providers vouches for no issuer', async () => {
     const LoTEType = 'http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList';
-    const data = { LoTE: { ListAndSchemeInformation: { LoTEType } } };
-    await asAcme('POST', '/trust-list', { id: 'wallets', entities: [own], data });
+    const scheme = {
+      LoTEType,
+      SchemeOperatorName: [{ lang: 'en', value: 'Lister' }],
+      SchemeOperatorAddress: {
+        SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Main Street 1', Country: 'DE' }],
+        SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@acme.example' }],
+      },
+      SchemeName: [{ lang: 'en', value: 'DE:Wallets' }],
+      SchemeInformationURI: [{ lang: 'en', uriValue: 'https://acme.example/scheme' }],
+      PolicyOrLegalNotice: [{ LoTELegalNotice: 'As published.' }],
+    };
+    const data = { LoTE: { ListAndSchemeInformation: scheme } };
+    const lister = { id: 'lister', usageType: 'trustList', organization: 'Lister', country: 'DE' };
+    await asAcme('POST', '/key-chain', lister);
+    await asAcme('POST', '/trust-list', { id: 'wallets', keyChainId: 'lister', entities: [own], data });
     expect(await judged('wallets')).to.equal('failed');
   });
 });

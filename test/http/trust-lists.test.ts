@@ -4,12 +4,24 @@ import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
 import { pinSigners, verifyTrustList } from '../../application/trust-lists/verify-trust-list.ts';
+import { loteFaults } from '../support/lote-schema.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
+const MINUTE = 60 * 1000;
 const DAYS = 24 * 60 * 60 * 1000;
 const readers = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
 
+/** What lists of European types have to say. */
+const EXPLICIT = {
+  SchemeOperatorAddress: {
+    SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Main Street 1', Country: 'DE' }],
+    SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@ministry.example' }],
+  },
+  SchemeName: [{ lang: 'en', value: 'DE:PIDs' }],
+  SchemeInformationURI: [{ lang: 'en', uriValue: 'https://ministry.example/scheme' }],
+  PolicyOrLegalNotice: [{ LoTELegalNotice: 'As published.' }],
+};
 const headerOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString());
 const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 const numberOf = (jwt: string) => payloadOf(jwt).LoTE.ListAndSchemeInformation.LoTESequenceNumber;
@@ -42,14 +54,14 @@ describe('trust lists through HTTP', () => {
     type: 'internal',
     issuerKeyChainId: 'signing',
     revocationKeyChainId: 'status-list',
-    info: { name: 'Acme', country: 'DE' },
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
     ...changes,
   });
   const external = (changes: object = {}) => ({
     type: 'external',
     issuerCertPem: pem(university),
     revocationCertPem: pem(registry),
-    info: { name: 'University', uri: 'https://uni.example' },
+    info: { name: 'University', uri: 'https://uni.example', country: 'FR', streetAddress: 'Rue 1' },
     ...changes,
   });
   const rootOf = async (keyChain: string): Promise<string> =>
@@ -67,6 +79,65 @@ describe('trust lists through HTTP', () => {
     }
   };
   const renew = () => service.service.container.get(RenewTrustLists).execute(new Date(), 100);
+
+  describe('an entity', () => {
+    const ADDRESS = { streetAddress: 'Rue 1', country: 'FR' };
+    const postal = (made: { data: { LoTE: { TrustedEntitiesList: object[] } } }) =>
+      made.data.LoTE.TrustedEntitiesList.map(
+        // biome-ignore lint/suspicious/noExplicitAny: the test looks into it
+        (entity: any) => entity.TrustedEntityInformation.TEAddress.TEPostalAddress,
+      );
+
+    it('has a street and a country: its own, else that of the tenant, else that of its certificate', async () => {
+      const own = await createTenant(service, 'addressed', {
+        country: 'DE',
+        address: { streetAddress: 'Hauptstraße 1', locality: 'Berlin', postalCode: '10115' },
+        contact: 'mailto:trust@addressed.example',
+      });
+      const listed = await certify({ name: 'Lister, C=AT, 2.5.4.9=Ring 1', ca: true });
+      const answer = await callAs(own.token, 'POST', '/trust-list', {
+        entities: [
+          internal({ info: { name: 'Ours' } }),
+          external({ info: { name: 'Named', ...ADDRESS } }),
+          external({ issuerCertPem: pem(listed), info: { name: 'Certified' } }),
+        ],
+      });
+      expect(answer.status, answer.text).to.equal(201);
+      expect(postal(answer.body)).to.deep.equal([
+        [
+          {
+            lang: 'en',
+            StreetAddress: 'Hauptstraße 1',
+            Locality: 'Berlin',
+            PostalCode: '10115',
+            Country: 'DE',
+          },
+        ],
+        [{ lang: 'en', StreetAddress: 'Rue 1', Country: 'FR' }],
+        [{ lang: 'en', StreetAddress: 'Ring 1', Country: 'AT' }],
+      ]);
+      const [ours] = answer.body.data.LoTE.TrustedEntitiesList;
+      expect(ours.TrustedEntityInformation.TEAddress.TEElectronicAddress).to.deep.equal([
+        { lang: 'en', uriValue: 'mailto:trust@addressed.example' },
+      ]);
+    });
+
+    it('of which no street or country is known is refused, and both are named', async () => {
+      const bare = await createTenant(service, 'bare');
+      const answer = await callAs(bare.token, 'POST', '/trust-list', {
+        entities: [
+          internal({ info: { name: 'Ours', country: 'DE' } }),
+          external({ info: { name: 'Theirs' } }),
+        ],
+      });
+      expect(answer.status).to.equal(400);
+      expect(answer.body.errors.map(({ path }: { path: string }) => path)).to.deep.equal([
+        'entities.0.info.streetAddress',
+        'entities.1.info.streetAddress',
+        'entities.1.info.country',
+      ]);
+    });
+  });
 
   describe('a list', () => {
     it('is composed, signed, shown and published', async () => {
@@ -141,7 +212,7 @@ describe('trust lists through HTTP', () => {
         ],
         [
           'University',
-          undefined,
+          'FR',
           [
             ['EAA/Issuance', [university.certificate]],
             ['EAA/Revocation', [registry.certificate]],
@@ -158,16 +229,115 @@ describe('trust lists through HTTP', () => {
       const scheme = {
         LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList',
         SchemeOperatorName: [{ lang: 'en', value: 'Ministry' }],
-        SchemeName: [{ lang: 'en', value: 'DE:PIDs' }],
+        ...EXPLICIT,
       };
       const data = { LoTE: { ListAndSchemeInformation: scheme } };
-      const made = await ok('POST', '/trust-list', { id: 'pids', entities: [internal()], data });
+      const ministry = { organization: 'Ministry', country: 'DE' };
+      await ok('POST', '/key-chain', { id: 'ministry', usageType: 'trustList', ...ministry });
+      const json = { id: 'pids', keyChainId: 'ministry', entities: [internal()], data };
+      const made = await ok('POST', '/trust-list', json);
+      expect(made.warnings).to.deep.equal([]);
+      expect(loteFaults(made.data)).to.deep.equal([]);
       expect(made.data.LoTE.ListAndSchemeInformation).to.deep.include({ ...scheme, SchemeTerritory: 'EU' });
-      const [{ services = [] } = {}] = (await read(made.jwt)).entities;
+      const [{ services = [] } = {}] = (await read(made.jwt, 'ministry')).entities;
       expect(services.map(({ type }) => type?.split('/SvcType/')[1])).to.deep.equal([
         'PID/Issuance',
         'PID/Revocation',
       ]);
+    });
+
+    it('of a European type says all that it must, or is refused with all that is missing', async () => {
+      const made = async (type: string, scheme: object = {}, more: object = {}) => {
+        const LoTEType = `http://uri.etsi.org/19602/LoTEType/${type}`;
+        const data = { LoTE: { ListAndSchemeInformation: { LoTEType, ...scheme } } };
+        return call('POST', '/trust-list', { entities: [internal()], data, ...more });
+      };
+      const bare = await made('EUPIDProvidersList');
+      expect(bare.status).to.equal(400);
+      const members = ['SchemeOperatorAddress', 'SchemeName', 'SchemeInformationURI', 'PolicyOrLegalNotice'];
+      for (const member of members) expect(bare.body.detail).to.include(member);
+      expect(bare.body.errors.map(({ path }: { path: string }) => path.split('.').at(-1))).to.deep.equal(
+        members,
+      );
+      const kept = await made('EUPIDProvidersList', { ...EXPLICIT, HistoricalInformationPeriod: 65_535 });
+      expect(kept.body.errors?.[0].path).to.match(/HistoricalInformationPeriod$/);
+      const foreign = await made('EUPIDProvidersList', {
+        ...EXPLICIT,
+        SchemeOperatorName: [{ lang: 'en', value: 'Somebody else' }],
+      });
+      expect(foreign.body.errors?.map(({ path }: { path: string }) => path)).to.deep.equal(['keyChainId']);
+      expect(foreign.body.detail).to.match(/names the organization Tenant acme, the list Somebody else/);
+      const nowhere = await made('EUPIDProvidersList', EXPLICIT);
+      expect(nowhere.body.detail, 'the signer of a tenant that says no country').to.match(/names no country/);
+    });
+
+    it('of a European type takes what the tenant says of itself', async () => {
+      const { token } = await createTenant(service, 'office', {
+        organization: 'Office of Lists',
+        country: 'DE',
+        address: { streetAddress: 'Main Street 1', locality: 'Berlin' },
+        contact: 'mailto:lists@office.example',
+      });
+      const { SchemeOperatorAddress: _stated, ...rest } = EXPLICIT;
+      const LoTEType = 'http://trust.ec.europa.eu/lists/mDL/mDLProvidersListType';
+      const data = { LoTE: { ListAndSchemeInformation: { LoTEType, ...rest } } };
+      const entities = [internal({ info: { name: 'Office of Lists' } })];
+      const made = await callAs(token, 'POST', '/trust-list', { entities, data });
+      expect(made.status, made.text).to.equal(201);
+      expect(made.body.warnings).to.deep.equal([]);
+      expect(loteFaults(made.body.data)).to.deep.equal([]);
+      const { ListAndSchemeInformation: scheme, TrustedEntitiesList: listed } = made.body.data.LoTE;
+      expect(scheme).to.deep.include({
+        SchemeOperatorName: [{ lang: 'en', value: 'Office of Lists' }],
+        SchemeOperatorAddress: {
+          SchemeOperatorPostalAddress: [
+            { lang: 'en', StreetAddress: 'Main Street 1', Locality: 'Berlin', Country: 'DE' },
+          ],
+          SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@office.example' }],
+        },
+        StatusDeterminationApproach: 'http://trust.ec.europa.eu/lists/mDL/mDLProvidersListStatusDetn',
+      });
+      const [{ ServiceInformation: issuance }] = listed[0].TrustedEntityServices;
+      expect(issuance.ServiceTypeIdentifier).to.equal('http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance');
+    });
+
+    it('of public bodies says how each stands, and since when', async () => {
+      const LoTEType = 'http://uri.etsi.org/19602/LoTEType/EUPubEAAProvidersList';
+      const scheme = { LoTEType, SchemeOperatorName: [{ lang: 'en', value: 'Ministry' }], ...EXPLICIT };
+      const data = { LoTE: { ListAndSchemeInformation: scheme } };
+      type Listed = { TrustedEntityServices: { ServiceInformation: Record<string, string> }[] };
+      const standing = (made: { data: { LoTE: { TrustedEntitiesList: Listed[] } } }) =>
+        made.data.LoTE.TrustedEntitiesList.map(({ TrustedEntityServices: [service] }) => [
+          service?.ServiceInformation['ServiceStatus']?.split('/SvcStatus/')[1],
+          service?.ServiceInformation['StatusStartingTime'] ?? '',
+        ]);
+      const since = '2026-01-01T00:00:00Z';
+      const entities = [internal(), external({ statusStartingTime: since })];
+      const json = { id: 'bodies', keyChainId: 'ministry', entities, data };
+      const made = await ok('POST', '/trust-list', json);
+      expect(loteFaults(made.data)).to.deep.equal([]);
+      expect(made.data.LoTE.ListAndSchemeInformation.HistoricalInformationPeriod).to.equal(65_535);
+      const [[ours, start = ''] = [], theirs] = standing(made);
+      expect([ours, theirs]).to.deep.equal(['notified', ['notified', since]]);
+      expect(Date.parse(start)).to.be.closeTo(Date.now(), 5_000);
+      const [, { statusStartingTime: _time, ...other }] = made.entityConfig;
+      const withdrawn = await later(MINUTE, () =>
+        ok('PATCH', '/trust-list/bodies', { entities: [internal(), { ...other, status: 'withdrawn' }] }),
+      );
+      const [[kept, keptSince] = [], [gone, goneSince = ''] = []] = standing(withdrawn);
+      expect([kept, keptSince], 'a status that stays has its time').to.deep.equal(['notified', start]);
+      expect(gone).to.equal('withdrawn');
+      expect(Date.parse(goneSince)).to.be.closeTo(Date.now() + MINUTE, 10_000);
+      const wrong = await call('POST', '/trust-list', { entities: [internal({ status: 'withdrawn' })] });
+      expect(wrong.body.errors?.[0].path).to.equal('entities.0.status');
+    });
+
+    it('signed by somebody who is called otherwise than its operator is published with a warning', async () => {
+      const scheme = { SchemeOperatorName: [{ lang: 'en', value: 'Somebody else' }] };
+      const data = { LoTE: { ListAndSchemeInformation: scheme } };
+      const { warnings } = await ok('POST', '/trust-list', { entities: [], data });
+      expect(warnings).to.have.length(1);
+      expect(warnings[0]).to.include({ rule: 'TS 119 602 section 6.8', member: 'keyChainId' });
     });
 
     it('may trust nobody, and goes by an id that nobody guesses unless it is given one', async () => {
@@ -179,7 +349,11 @@ describe('trust lists through HTTP', () => {
 
     it('is signed by the key chain that is wished for, by either of its names', async () => {
       await ok('POST', '/key-chain', { id: 'lists-2', usageType: 'trustList' });
-      const entity = { type: 'internal', issuerCertId: 'signing', info: { name: 'Acme' } };
+      const entity = {
+        type: 'internal',
+        issuerCertId: 'signing',
+        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+      };
       for (const reference of [{ certId: 'lists-2' }, { keyChainId: 'lists-2' }]) {
         const made = await ok('POST', '/trust-list', { ...reference, entities: [entity] });
         expect(made).to.include({ certId: 'lists-2', keyChainId: 'lists-2' });
@@ -253,7 +427,10 @@ describe('trust lists through HTTP', () => {
 
       const large = pem(await certify({ name: 'x'.repeat(5_000) }));
       const heavy = Array.from({ length: 30 }, (_, index) =>
-        external({ issuerCertPem: large, info: { name: `University ${index}` } }),
+        external({
+          issuerCertPem: large,
+          info: { name: `University ${index}`, country: 'DE', streetAddress: 'Weg 1' },
+        }),
       );
       await ok('PUT', '/trust-list/paged', titled('heavy', heavy));
       for (let again = 0; again < 11; again++) await ok('PATCH', '/trust-list/paged', {});
@@ -366,7 +543,7 @@ describe('trust lists through HTTP', () => {
     });
 
     it('takes entities of one name that can be told apart, or list the same', async () => {
-      const names = [{ country: 'FR' }, { lang: 'de' }, { name: 'Other' }].map((changes) =>
+      const names = [{ country: 'BE' }, { lang: 'de' }, { name: 'Other' }].map((changes) =>
         external({ issuerCertPem: pem(registry), info: { ...external().info, ...changes } }),
       );
       const made = await ok('POST', '/trust-list', { entities: [external(), external(), ...names] });
@@ -407,7 +584,10 @@ describe('trust lists through HTTP', () => {
         entities: [
           internal(),
           external(),
-          external({ revocationCertPem: undefined, info: { name: 'Else' } }),
+          external({
+            revocationCertPem: undefined,
+            info: { name: 'Else', country: 'DE', streetAddress: 'Weg 1' },
+          }),
         ],
         data: { LoTE: { ListAndSchemeInformation: scheme } },
       };

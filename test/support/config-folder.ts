@@ -104,7 +104,7 @@ export const FILES: Files = {
   },
   'acme/presentation/age.json': AGE,
   'acme/trust-lists/issuers.yaml':
-    'entities:\n  - type: internal\n    issuerKeyChainId: signing\n    info: {name: Acme}\n',
+    'entities:\n  - type: internal\n    issuerKeyChainId: signing\n    info: {name: Acme, country: DE, streetAddress: Weg 1}\n',
   'acme/issuance/config.json': {
     display: [{ name: 'Acme', locale: 'en' }],
     batchSize: 3,

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
@@ -43,6 +45,8 @@ export type Artefacts = {
   readonly listId: string;
   readonly vctId: string;
   readonly trustListId: string;
+  /** Of its credentials, as its addresses name it. */
+  readonly authorityId: string;
   /** The same at the chained authorization server. */
   readonly chainedRequestUri: string;
   /** Of a login at the upstream provider that the user has not finished, and the cookie of its browser. */
@@ -96,7 +100,13 @@ export const presentationBody = (id: string, keyChainId: string) => ({
 
 export const trustListBody = (id: string, keyChainId: string) => ({
   id,
-  entities: [{ type: 'internal', issuerKeyChainId: keyChainId, info: { name: `Entity of ${id}` } }],
+  entities: [
+    {
+      type: 'internal',
+      issuerKeyChainId: keyChainId,
+      info: { name: `Entity of ${id}`, country: 'DE', streetAddress: 'Weg 1' },
+    },
+  ],
 });
 
 export const offerBody = (credential: string) => ({
@@ -186,10 +196,18 @@ export async function populate(service: TestService, id: string): Promise<Popula
       listId: lastSegment(status.status_list.uri),
       vctId: ids.credential,
       trustListId: ids.trustList,
+      authorityId: await authorityIdOf(service, token),
       transactionId: deferred,
       notificationId: answer.body.notification_id,
     },
   };
+}
+
+async function authorityIdOf(service: TestService, token: string): Promise<string> {
+  const { rootCertificate } = (await service.call('GET', '/key-chain/signing', { token })).body;
+  const [der = ''] = readPemCertificates(rootCertificate, 1) ?? [];
+  const { keyHash = '' } = readCertificate(Buffer.from(der, 'base64')) ?? {};
+  return Buffer.from(keyHash, 'base64url').toString('hex');
 }
 
 /** A deferred transaction as the claims webhook of a backend brings it about. */

@@ -145,12 +145,15 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   'GET /:tenant/trust-list/:id': ({ tenant }, { trustListId }) => ({
     path: `/${tenant}/trust-list/${trustListId}`,
   }),
+  'GET /:tenant/crl/:id': ({ tenant }, { authorityId }) => ({ path: `/${tenant}/crl/${authorityId}` }),
+  'GET /:tenant/ca/:id': ({ tenant }, { authorityId }) => ({ path: `/${tenant}/ca/${authorityId}` }),
 };
 
 export const isTenantRoute = ({ path }: Route) => path.includes('/:tenant');
 
 /** These stay published when a tenant is suspended. */
-export const isListRoute = ({ path }: Route) => /^\/:tenant\/(status|trust)-list/.test(path);
+export const isListRoute = ({ path }: Route) =>
+  /^\/:tenant\/(?:(?:status|trust)-list|(?:crl|ca)\/)/.test(path);
 
 export function walletRecipeOf(route: Route): WalletRecipe {
   const recipe = RECIPES[nameOf(route)];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TenantWithClients } from '../../../application/tenants/make-tenant.ts';
 import { Profile } from '../../../domain/shared/finding.ts';
+import { TenantAddress } from '../../../domain/tenants/organization.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ClientView, toClientView } from '../clients/client.view.ts';
@@ -21,6 +22,11 @@ const fields = {
   statusListConfig: StatusListConfig.nullable().describe('Null: the global defaults'),
   kms: z.string().nullable().describe('Where its next keys are made; null: as `KMS_CONFIG` says'),
   profile: Profile.nullable().describe('Rules that the tenant bound itself to'),
+  organization: z.string().nullable().describe('Its legal name; null: `name`'),
+  organizationIdentifier: z.string().nullable(),
+  country: z.string().nullable(),
+  contact: z.string().nullable(),
+  address: TenantAddress.nullable(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 };

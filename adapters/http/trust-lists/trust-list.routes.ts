@@ -40,7 +40,12 @@ const ENTITIES = [
     type: 'internal',
     issuerKeyChainId: 'signing',
     revocationKeyChainId: 'status-list',
-    info: { name: 'Acme University', country: 'DE', uri: 'https://university.example' },
+    info: {
+      name: 'Acme University',
+      country: 'DE',
+      streetAddress: 'Main Street 1',
+      uri: 'https://university.example',
+    },
   },
 ];
 const EXAMPLE = {

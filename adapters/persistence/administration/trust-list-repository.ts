@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TrustListRepository, VersionPage } from '../../../application/ports/repositories.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { withNoticeTexts } from '../../../domain/trust-lists/legal-notice.ts';
 import {
   type ListVersion,
   MAX_VERSIONS,
@@ -120,10 +121,10 @@ function codec(cipher: Cipher, tenantId: TenantId) {
         updatedAt: rest.updatedAt.getTime(),
       };
     },
-    readList: ({ id, body, jwt }: { id: string; body: string; jwt: string }): PublishedList => ({
-      ...open<Omit<PublishedList, 'jwt'>>(body, listPlace(id)),
-      jwt,
-    }),
+    readList({ id, body, jwt }: { id: string; body: string; jwt: string }): PublishedList {
+      const { data, ...rest } = open<Omit<PublishedList, 'jwt'>>(body, listPlace(id));
+      return { ...rest, ...(data !== undefined && { data: withNoticeTexts(data) }), jwt };
+    },
     versionColumns(version: ListVersion) {
       const { id, sequenceNumber, updatedAt } = version.list;
       return {

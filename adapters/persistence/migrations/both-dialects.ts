@@ -84,6 +84,8 @@ export const WEBHOOK_SECRETS = [
 
 export const PROFILES = ['alter table "tenants" add "profile" varchar(255) null'];
 
+export const ORGANIZATIONS = ['alter table "tenants" add "organization" jsonb null'];
+
 export const FORGOTTEN_KEYS = [
   `update "deferred_transactions" set "holder_keys" = '[]' where "status" in ('retrieved', 'failed', 'expired')`,
 ];

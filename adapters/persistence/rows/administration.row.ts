@@ -16,6 +16,8 @@ export const TenantRow = defineEntity({
     statusListConfig: p.json<unknown>().nullable(),
     kms: p.string().nullable(),
     profile: p.string().nullable(),
+    /** `Organization` */
+    organization: p.json<unknown>().nullable(),
     /** Raised by every change of what is configured. */
     revision: p.integer(),
     /** The same for each kind of it, `StoredRevisions`. */

@@ -2,6 +2,7 @@ import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { NO_ORGANIZATION, type Organization } from '../../../domain/tenants/organization.ts';
 import type {
   SessionStorageConfig,
   StatusListConfig,
@@ -12,7 +13,7 @@ import type { Row } from '../statement.ts';
 import type { ClientRow, TenantRow } from './administration.row.ts';
 
 export const TENANT_COLUMNS =
-  'id, name, description, status, session_config, status_list_config, kms, profile, revision, version, created_at, updated_at';
+  'id, name, description, status, session_config, status_list_config, kms, profile, organization, revision, version, created_at, updated_at';
 export const CLIENT_COLUMNS =
   'client_id, tenant_id, roles, description, allowed_presentation_configs, allowed_issuance_configs, secret_hash, ' +
   'secret_revision, former_secret_until, pick_up, version, created_at, updated_at';
@@ -26,6 +27,7 @@ export function tenantOf(row: Row): Tenant {
     ...row,
     sessionConfig: json(row['session_config']),
     statusListConfig: json(row['status_list_config']),
+    organization: json(row['organization']),
     createdAt: row['created_at'],
     updatedAt: row['updated_at'],
   } as unknown as TenantRow);
@@ -50,7 +52,14 @@ export function clientOf(row: Row): Client {
 }
 
 export function tenantColumns(tenant: Tenant) {
-  return { ...tenant, createdAt: tenant.createdAt.getTime(), updatedAt: tenant.updatedAt.getTime() };
+  const { organization, organizationIdentifier, country, contact, address, ...columns } = tenant;
+  const said = { organization, organizationIdentifier, country, contact, address };
+  return {
+    ...columns,
+    organization: Object.values(said).every((value) => value === null) ? null : said,
+    createdAt: tenant.createdAt.getTime(),
+    updatedAt: tenant.updatedAt.getTime(),
+  };
 }
 
 export function readTenant(row: TenantRow): Tenant {
@@ -63,6 +72,8 @@ export function readTenant(row: TenantRow): Tenant {
     statusListConfig: (row.statusListConfig ?? null) as StatusListConfig | null,
     kms: row.kms ?? null,
     profile: (row.profile ?? null) as Profile | null,
+    ...NO_ORGANIZATION,
+    ...(row.organization as Organization | null),
     revision: row.revision,
     version: row.version,
     createdAt: new Date(Number(row.createdAt)),

@@ -12,6 +12,7 @@ import type { StoredRegistrationCertificate } from '../../../domain/registrar/re
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 
 export const NOW = new Date('2030-05-01T12:00:00.123Z');
@@ -33,6 +34,7 @@ export function aTenant(changes: Partial<Tenant> = {}): Tenant {
     statusListConfig: null,
     kms: null,
     profile: null,
+    ...NO_ORGANIZATION,
     revision: 1,
     version: 1,
     createdAt: NOW,

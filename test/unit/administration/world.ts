@@ -14,6 +14,7 @@ import type { Role } from '../../../domain/clients/role.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
 import { TEST_CIPHER } from '../../support/memory-databases.ts';
@@ -97,6 +98,7 @@ export function aWorld() {
       revision: 0,
       revisions: firstRevisions(new Date(0)),
       profile: null,
+      ...NO_ORGANIZATION,
     }),
     ...restrictions,
   });

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
+import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
@@ -28,9 +30,9 @@ describe('Copies of the lists of others', () => {
   it('are counted by kind', async () => {
     const ports = {
       ...world,
-      trustLists: new TrustLists(world),
+      trustLists: new TrustLists({ ...world, signedXmlDocuments: new XmlCryptoDocuments() }),
       remoteStatusLists: new RemoteStatusLists(world),
-      revocationLists: new RevocationLists(world),
+      revocationLists: new RevocationLists({ ...world, authorityPublisher: new AuthorityPublisher(world) }),
     };
     const stats = await new GetCacheStats(ports).execute(caller());
     expect(stats).to.have.all.keys('trustLists', 'statusLists', 'revocationLists', 'followedLists');

@@ -137,7 +137,13 @@ describe('The check of a folder', () => {
   });
 
   it('quotes nothing that came out of the environment', async () => {
-    const entities = [{ type: 'internal', issuerKeyChainId: 'from-the-outside', info: { name: 'Beta' } }];
+    const entities = [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'from-the-outside',
+        info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ];
     const folder = { ...BETA, 'beta/trust-lists/ours.json': { entities } };
     const { faults: found } = await world.check(folder, ['from-the-outside']);
     expect(JSON.stringify(found)).to.include('***');

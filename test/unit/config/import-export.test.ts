@@ -28,7 +28,13 @@ const FOLDER: Folder = {
   'beta/issuance/credentials/card.json': { ...CARD, claims: null, claimsWebhook: WEBHOOK },
   'beta/registrar.json': LOGIN,
   'beta/trust-lists/ours.json': {
-    entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Beta' } }],
+    entities: [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'signing',
+        info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ],
   },
 };
 

@@ -40,7 +40,13 @@ describe('Work that any process may do', () => {
     beforeEach(async () => {
       const trustListPublisher = new TrustListPublisher(world);
       renewal = new RenewTrustLists({ ...world, log: new SilentLog(), trustListPublisher });
-      const entities = [{ type: 'internal' as const, issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+      const entities = [
+        {
+          type: 'internal' as const,
+          issuerKeyChainId: 'signing',
+          info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+        },
+      ];
       await new CreateTrustList({ ...world, trustListPublisher }).execute(caller(), { id: 'list', entities });
     });
 

@@ -18,6 +18,7 @@ import {
 } from '../../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 
 export const ISSUER = 'https://issuer.example/acme';
@@ -76,7 +77,8 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: 
     tenantId: 'acme',
     usages: ['signing'],
     subjectName: 'Acme',
-    dnsName: 'issuer.example',
+    publicUrl: 'https://issuer.example',
+    holder: NO_ORGANIZATION,
     algorithm,
     ...(country !== undefined && { country }),
   });

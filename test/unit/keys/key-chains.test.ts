@@ -383,7 +383,13 @@ describe('Key chains', () => {
         'signing',
         () =>
           names.trustList({
-            entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'A' } }],
+            entities: [
+              {
+                type: 'internal',
+                issuerKeyChainId: 'signing',
+                info: { name: 'A', country: 'DE', streetAddress: 'Weg 1' },
+              },
+            ],
           }),
       ],
       ['nobody, but credentials need the last of its usage', 'signing', () => names.credential()],

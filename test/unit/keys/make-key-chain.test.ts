@@ -12,9 +12,11 @@ import {
   MDL_DOCUMENT_SIGNER,
   readDocumentSigner,
 } from '../../../domain/formats/mdoc/document-signer.ts';
-import { documentSignerChain, signingChain } from '../../../domain/keys/key-chain.ts';
+import { documentSignerChain, type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
+import { keyChainFindings } from '../../../domain/keys/key-chain-findings.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 
 class StoppedClock extends Clock {
   override now(): Date {
@@ -48,7 +50,8 @@ describe('makeKeyChain', () => {
     tenantId: 'acme',
     usages: ['signing'],
     subjectName: 'Acme',
-    dnsName: 'issuer.example',
+    publicUrl: 'https://issuer.example',
+    holder: NO_ORGANIZATION,
   } as const;
 
   for (const algorithm of SIGNING_ALGORITHMS) {
@@ -76,6 +79,32 @@ describe('makeKeyChain', () => {
     expect(readDocumentSigner(plain).usages).to.equal(undefined);
     const access = await makeKeyChain(ports, { ...wanted, usages: ['access', 'statusList'] });
     expect(access.active).to.not.have.property('documentSigner');
+  });
+
+  it('makes certificates in which readers miss nothing, and are told what they miss in others', async () => {
+    const holder = { organizationIdentifier: 'VATDE-123456789', contact: 'mailto:trust@acme.example' };
+    const said = { ...wanted, holder, organization: 'Acme', country: 'DE' };
+    const brought = ({ root: _root, ...chain }: KeyChain, certificates: readonly string[]) =>
+      keyChainFindings({ ...chain, active: { ...chain.active, certificates } });
+    const signing = await makeKeyChain(ports, said);
+    expect(brought(signing, documentSignerChain(signing))).to.deep.equal([]);
+    const access = await makeKeyChain(ports, { ...said, usages: ['access'] });
+    expect(brought(access, signingChain(access))).to.deep.equal([]);
+
+    const bare = await makeKeyChain(ports, {
+      ...wanted,
+      usages: ['signing', 'access'],
+      certValidityDays: 500,
+    });
+    const [signer, reader, ...others] = brought(bare, signingChain(bare));
+    expect(others).to.deep.equal([]);
+    expect(signer).to.include({ rule: 'ISO/IEC 18013-5 table B.3', member: 'certificates' });
+    expect(signer?.change).to.equal(
+      'ask its authority for one with a country, the extended key usage 1.0.18013.5.1.2, critical, an end within 457 days',
+    );
+    expect(reader?.change).to.equal(
+      'ask its authority for one with a country, an organization identifier, a certificate policy',
+    );
   });
 
   it('fills in what was not said', async () => {

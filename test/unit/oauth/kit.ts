@@ -1,4 +1,5 @@
 import { createSecretKey } from 'node:crypto';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { attestationChallenge } from '../../../application/oauth/challenges.ts';
 import {
   ClientAuthenticator,
@@ -68,7 +69,7 @@ export class ClientWorld {
     this.world = world;
     this.provider = provider;
     this.settings = { ...world.settings, nonceKeys: [createSecretKey(Buffer.alloc(32, 1))] };
-    this.trustLists = new TrustLists(world);
+    this.trustLists = new TrustLists({ ...world, signedXmlDocuments: new XmlCryptoDocuments() });
     this.walletProviderTrust = new WalletProviderTrust({ ...world, trustLists: this.trustLists });
     this.authenticator = new ClientAuthenticator({
       ...world,

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import type { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import { RevocationChecker } from '../../../application/revocation/check-revocation.ts';
 import { OcspResponders } from '../../../application/revocation/ocsp-responders.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
@@ -48,6 +50,13 @@ describe('Revocation of the certificates of issuers', () => {
   let eventBus: InProcessEventBus;
   let served: Map<string, Buffer | RemoteError | number>;
   const certificates = new NodeCertificates();
+  /** None of the lists is of this service. */
+  const newLists = () => {
+    const settings = { publicUrl: 'https://vidimus.example' } as ServiceSettings;
+    const authorityPublisher = {} as AuthorityPublisher;
+    const ports = { remote, certificates, clock, eventBus, settings, authorityPublisher };
+    return new RevocationLists({ ...ports, log: new NoLog() });
+  };
 
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
@@ -60,7 +69,7 @@ describe('Revocation of the certificates of issuers', () => {
     remote = new FakeRemote();
     clock = new SetClock();
     eventBus = new InProcessEventBus();
-    lists = new RevocationLists({ remote, certificates, clock, eventBus, log: new NoLog() });
+    lists = newLists();
     served = new Map();
     remote.answer = (url) => {
       const answer = served.get(url) ?? 404;
@@ -118,7 +127,7 @@ describe('Revocation of the certificates of issuers', () => {
       expect(await check(mode)).to.match(
         /^certificate_revoked: signer: keyCompromise since 2026-06-01T11:00:00/,
       );
-      lists = new RevocationLists({ remote, certificates, clock, eventBus, log: new NoLog() });
+      lists = newLists();
       serve(OF_MIDDLE, { by: middle });
       serve(OF_ROOT, { by: root, revoked: [middle] });
       expect(await check(mode)).to.match(/^certificate_revoked: authority 1 above the signer: keyCompromise/);
@@ -138,7 +147,7 @@ describe('Revocation of the certificates of issuers', () => {
       [8, 'removeFromCRL'],
       [99, 'unspecified'],
     ] as const) {
-      lists = new RevocationLists({ remote, certificates, clock, eventBus, log: new NoLog() });
+      lists = newLists();
       serve(OF_MIDDLE, { by: middle, revoked: [{ serial, reason }] });
       expect(await check()).to.include(`certificate_revoked: signer: ${word}`);
     }
@@ -231,7 +240,7 @@ describe('Revocation of the certificates of issuers', () => {
         lists: [OF_MIDDLE],
         ...(authorityKeyId && { authorityKeyId }),
       });
-      lists = new RevocationLists({ remote, certificates, clock, eventBus, log: new NoLog() });
+      lists = newLists();
       serve(OF_MIDDLE, { by, extensions: [signedBy(keyId)] });
       expect(await check('required', { chain: [signer], anchor: by })).to.include('required: signer: not on');
     }

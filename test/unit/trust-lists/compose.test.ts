@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { composeList } from '../../../domain/trust-lists/compose-list.ts';
 import { assertListable, keyChainIdsOf } from '../../../domain/trust-lists/entity-certificates.ts';
+import { withNoticeTexts } from '../../../domain/trust-lists/legal-notice.ts';
 import {
   MAX_ENTITIES,
   type TrustListEntity,
@@ -10,12 +12,13 @@ import {
 } from '../../../domain/trust-lists/list-configuration.ts';
 import { readTrustList } from '../../../domain/trust-lists/lote.ts';
 import { chooseSigner, documentOf } from '../../../domain/trust-lists/published-list.ts';
-import type { SchemeInformation } from '../../../domain/trust-lists/scheme-information.ts';
+import type { SchemeInformation, TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 
 const NOW = new Date('2026-06-01T12:00:00.987Z');
 const ETSI = 'http://uri.etsi.org/19602';
+const OWNER = { ...NO_ORGANIZATION, name: 'Acme' };
 const DAYS = 24 * 60 * 60 * 1000;
 
 let root: Certified;
@@ -42,7 +45,7 @@ function compose(entities: readonly TrustListEntity[] = [], scheme?: SchemeInfor
   const document = composeList({
     configuration: { entities, ...(data !== undefined && { data }) },
     chains,
-    tenantName: 'Acme',
+    owner: OWNER,
     tenantUri: 'https://id.example/acme',
     sequenceNumber: 7,
     issuedAt: NOW,
@@ -134,7 +137,7 @@ describe('A trust list of our own', () => {
         StatusDeterminationApproach: 'urn:acme:approach',
         SchemeTypeCommunityRules: [{ lang: 'en', uriValue: 'https://acme.example/rules' }],
         SchemeTerritory: 'DE',
-        PolicyOrLegalNotice: [{ LoTELegalNotice: { lang: 'en', value: 'As is.' } }],
+        PolicyOrLegalNotice: [{ LoTELegalNotice: 'As is.' }],
         HistoricalInformationPeriod: 65_535,
         DistributionPoints: ['https://acme.example/list'],
       };
@@ -285,6 +288,16 @@ describe('A trust list of our own', () => {
       }
     });
 
+    it('with policies beside notices', () => {
+      const policy = { LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } };
+      const notice = { LoTELegalNotice: 'As is.' };
+      expect(faults(scheme({ PolicyOrLegalNotice: [policy, policy] }))).to.deep.equal([]);
+      expect(faults(scheme({ PolicyOrLegalNotice: [notice] }))).to.deep.equal([]);
+      expect(faults(scheme({ PolicyOrLegalNotice: [policy, notice] }))).to.deep.equal([
+        'data.LoTE.ListAndSchemeInformation.PolicyOrLegalNotice: either policies or notices, not both',
+      ]);
+    });
+
     it('with what is none', () => {
       for (const body of [
         {},
@@ -314,6 +327,21 @@ describe('A trust list of our own', () => {
         expect(faults(body), JSON.stringify(body)).to.not.deep.equal([]);
       }
     });
+  });
+
+  it('reads the notices of earlier releases as their text', () => {
+    const older = { LoTELegalNotice: { lang: 'en', value: 'As is.' } };
+    const policy = { LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } };
+    const noticesOf = (data: TrustListData | null | undefined) =>
+      data?.LoTE?.ListAndSchemeInformation?.PolicyOrLegalNotice;
+    const stored = (...entries: object[]) =>
+      ({ LoTE: { ListAndSchemeInformation: { PolicyOrLegalNotice: entries } } }) as TrustListData;
+    expect(noticesOf(withNoticeTexts(stored(older, policy)))).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
+    expect(noticesOf(withNoticeTexts(stored(policy, older)))).to.deep.equal([policy]);
+    expect(withNoticeTexts({})).to.deep.equal({});
+    const written = TrustListReplacement.parse({ entities: [], data: stored(older) });
+    expect(noticesOf(written.data)).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
+    expect(faults({ entities: [], data: stored({ LoTELegalNotice: { value: 'x' } }) })).to.have.length(1);
   });
 
   describe('lists nobody', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { buildSigningInput } from '../../../domain/formats/jose/compact.ts';
 import type { Failure } from '../../../domain/shared/failure.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { composeList } from '../../../domain/trust-lists/compose-list.ts';
 import { certificatesOf } from '../../../domain/trust-lists/entity-certificates.ts';
 import { assertDistinct } from '../../../domain/trust-lists/entity-identity.ts';
@@ -21,6 +22,7 @@ import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 
+const OWNER = { ...NO_ORGANIZATION, name: 'Acme' };
 const NOW = new Date('2027-01-15T08:00:00Z');
 const ETSI = 'http://uri.etsi.org/19602';
 
@@ -320,7 +322,7 @@ describe('A trust list of this service', () => {
           entities: [{ type: 'external', issuerCertPem, info }],
           data: { LoTE: { ListAndSchemeInformation: { LoTEType: `${ETSI}/LoTEType/EUPIDProvidersList` } } },
         },
-        ...{ chains: [], tenantName: 'Acme', tenantUri: 'https://acme.example', sequenceNumber: 1 },
+        ...{ chains: [], owner: OWNER, tenantUri: 'https://acme.example', sequenceNumber: 1 },
         ...{ issuedAt: NOW, nextUpdate: NOW },
       }) as {
         LoTE: {
@@ -358,7 +360,7 @@ describe('A trust list of this service', () => {
     });
     const faults = (...entities: TrustListEntity[]) => {
       try {
-        assertDistinct(entities, chains);
+        assertDistinct(entities, chains, OWNER);
         return [];
       } catch (error) {
         return (error as Failure).details.errors?.map(
@@ -369,6 +371,8 @@ describe('A trust list of this service', () => {
     expect(faults(entity('a'), entity('a'), entity('b', 'DE'))).to.deep.equal([]);
     expect(faults(entity('a'), entity('b'))).to.deep.equal(['entities.1.info.name: entities.0']);
     expect(faults(entity('a'), entity('b'), entity('a'))).to.deep.equal(['entities.1.info.name: entities.0']);
+    const owned = { ...OWNER, country: 'DE' };
+    expect(() => assertDistinct([entity('a'), entity('b', 'DE')], chains, owned), 'one country').to.throw();
     const source = (keyChainId: string) =>
       ({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId }) as const;
     expect(certificatesOf(source('none'), chains), 'of a key chain without certificates').to.deep.equal([]);

@@ -17,7 +17,11 @@ import { MAX_LISTS } from '../../../domain/trust-lists/published-list.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 
-const OURS = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme' } };
+const OURS = {
+  type: 'internal',
+  issuerKeyChainId: 'signing',
+  info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+};
 
 describe('The trust lists that a tenant publishes', () => {
   let world: AdministrationWorld;
@@ -44,7 +48,7 @@ describe('The trust lists that a tenant publishes', () => {
   const external = (...certificates: Certified[]) => ({
     type: 'external',
     issuerCertPem: writePemCertificates(certificates.map(({ certificate }) => certificate)),
-    info: { name: 'Somebody' },
+    info: { name: 'Somebody', country: 'DE', streetAddress: 'Weg 1' },
   });
 
   before(async () => {

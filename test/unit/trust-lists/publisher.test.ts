@@ -5,7 +5,13 @@ import { TrustListPublisher } from '../../../application/trust-lists/trust-list-
 import { configurationOf } from '../../../domain/trust-lists/list-configuration.ts';
 import { ACME, aWorld, codeOf, type World } from '../administration/world.ts';
 
-const ENTITIES = [{ type: 'internal' as const, issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+const ENTITIES = [
+  {
+    type: 'internal' as const,
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  },
+];
 
 /** What happens in another process while this one waits for a signature. */
 describe('A release of a trust list', () => {

@@ -14,7 +14,13 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { ACME, aWorld, codeOf, type World } from '../administration/world.ts';
 
 const DAYS = 24 * 60 * 60 * 1000;
-const ENTITIES = [{ type: 'internal' as const, issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+const ENTITIES = [
+  {
+    type: 'internal' as const,
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  },
+];
 
 class RecordingLog extends Log {
   readonly warnings: string[] = [];

@@ -6,7 +6,13 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { configurationOf } from '../../../domain/trust-lists/list-configuration.ts';
 import { ACME, aWorld, codeOf, type World } from '../administration/world.ts';
 
-const ENTITIES = [{ type: 'internal' as const, issuerKeyChainId: 'signing', info: { name: 'Acme' } }];
+const ENTITIES = [
+  {
+    type: 'internal' as const,
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  },
+];
 const DAY_MS = 86_400_000;
 
 describe('ServeTrustList', () => {

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
@@ -60,7 +61,15 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
 function startProcess(): TrustLists {
   const signatures = new NodeSignatures();
   const eventBus = new InProcessEventBus();
-  const ports = { store, remote, clock, log, signatures, certificates: new NodeCertificates() };
+  const ports = {
+    store,
+    remote,
+    clock,
+    log,
+    signatures,
+    certificates: new NodeCertificates(),
+    signedXmlDocuments: new XmlCryptoDocuments(),
+  };
   const settings = new FakeSettings();
   const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus });
   return new TrustLists({ ...ports, tenantConfigurations, settings, eventBus });

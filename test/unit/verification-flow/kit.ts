@@ -8,8 +8,10 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import type { Registrar } from '../../../application/ports/registrar.ts';
@@ -47,6 +49,7 @@ import type { PostedVerification, Session } from '../../../domain/sessions/sessi
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { TEST_CIPHER } from '../../support/memory-databases.ts';
@@ -161,6 +164,7 @@ export class World {
   readonly eventBus = new InProcessEventBus();
   readonly signatures = new NodeSignatures();
   readonly certificates = new NodeCertificates();
+  readonly signedXmlDocuments = new XmlCryptoDocuments();
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
   readonly log = new FakeLog();
@@ -194,9 +198,11 @@ export class World {
     const cipher = TEST_CIPHER;
     const provider = new LocalKms({ name: 'local', cipher, random: this.random });
     this.kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+    const certificateAuthority = new X509Authority(this);
+    const authorityPublisher = new AuthorityPublisher({ ...this, certificateAuthority });
     this.remoteStatusLists = new RemoteStatusLists({ ...this, log });
     this.statusChecker = new StatusChecker(this);
-    this.revocationLists = new RevocationLists({ ...this, log });
+    this.revocationLists = new RevocationLists({ ...this, log, authorityPublisher });
     this.ocspResponders = new OcspResponders(this);
     this.revocationChecker = new RevocationChecker(this);
     this.registrationCertificates = new RegistrationCertificates({
@@ -237,6 +243,7 @@ export class World {
       statusListConfig: null,
       kms: null,
       profile: null,
+      ...NO_ORGANIZATION,
     } as const;
     const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };
     const keyChains = [
@@ -258,7 +265,14 @@ export class World {
 
   /** Worlds have the same keys, one world never the same key twice. */
   keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
-    const wanted = { tenantId, id, usages, subjectName: `${tenantId} ${id}`, dnsName: 'vidimus.example' };
+    const wanted = {
+      tenantId,
+      id,
+      usages,
+      subjectName: `${tenantId} ${id}`,
+      publicUrl: 'https://vidimus.example',
+      holder: NO_ORGANIZATION,
+    };
     const what = JSON.stringify([wanted, this.clock.time]);
     const nth = this.#chains.get(what) ?? 0;
     this.#chains.set(what, nth + 1);

@@ -8,6 +8,7 @@ import { packEntries } from '../../../domain/status-lists/bits.ts';
 import { compressList } from '../../support/compress-list.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
+import { signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
 import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
 
 const LIST = 'https://operator.example/lote.jwt';
@@ -76,6 +77,48 @@ describe('An issuer of credentials on a trust list', () => {
       return { status: 200, contentType: 'application/jwt', body: Buffer.from(found) };
     };
     await world.configure({ trustAnchors: [anchor()] });
+  });
+
+  describe('in XML', () => {
+    const QEAA = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+    const serve = (list: XmlList = {}, by = operator) => {
+      const services = [{ type: QEAA, certificates: [rootOf(world.issuer)], since: at(-60) }];
+      const times = { issuedAt: at(-60), nextUpdate: at(86_400) };
+      const xml = signXml(xmlList({ ...times, services, ...list }), by);
+      lists.set(LIST, { contentType: 'application/vnd.etsi.tsl+xml', body: Buffer.from(xml) });
+    };
+    const at = (seconds: number) =>
+      new Date((world.seconds + seconds) * 1000).toISOString().replace(/\.\d{3}Z$/, 'Z');
+
+    it('is accepted by a service that is granted', async () => {
+      serve();
+      expect(await verify()).to.equal('accepted');
+    });
+
+    it('is not by one that was withdrawn, of another kind, or on a list that somebody else signed', async () => {
+      const [type, certificates] = [QEAA, [rootOf(world.issuer)]];
+      const status = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn';
+      const refusals: [XmlList, Certified?][] = [
+        [{ services: [{ type, certificates, status, since: at(-60) }] }],
+        [{ services: [{ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC', certificates, since: at(-60) }] }],
+        [{}, await certify({ name: 'Somebody' })],
+      ];
+      for (const [list, by] of refusals) {
+        world.trustLists.clear(ACME);
+        serve({ sequenceNumber: 2, ...list }, by);
+        expect(await verify()).to.match(/untrusted_chain/);
+      }
+    });
+
+    it('is learnt from no list without the certificate of its signer', async () => {
+      serve();
+      const { signedBy: _signedBy, ...plain } = anchor();
+      const refused = await world.configure({ trustAnchors: [plain] }).then(
+        () => 'taken',
+        (error: Failure) => error.message,
+      );
+      expect(refused).to.match(/signedBy: Give the certificate/i);
+    });
   });
 
   describe('is accepted', () => {

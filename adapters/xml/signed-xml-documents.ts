@@ -1,0 +1,148 @@
+import { hash } from 'node:crypto';
+import { SignedXmlDocuments, type XmlElement } from '../../application/ports/signed-xml.ts';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { decodeUtf8 } from '../../domain/shared/utf8.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import { type DomDocument, type DomElement, type SignatureChecker, xmlLibraries } from './libraries.ts';
+import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts';
+import { checkSignatureForm, DSIG } from './signature-form.ts';
+
+type Root = { readonly namespace: string; readonly name: string };
+
+/** Canonical forms are made by the thread that serves everybody: so much takes it a fifth of a second. */
+const MAX_BYTES = 256 * 1024;
+const MAX_ELEMENTS = 20_000;
+/** Both cost the square of it. A list has two dozen levels, and a handful of prefixes. */
+const MAX_DEPTH = 40;
+const MAX_NAMESPACES = 200;
+const MAX_CERTIFICATES = 10;
+/** Types of nodes. */
+const ELEMENT = 1;
+const TEXT = new Set([3, 4]);
+
+/** XML Signature by `xml-crypto`, over documents of `@xmldom/xmldom`. */
+export class XmlCryptoDocuments extends SignedXmlDocuments {
+  override async open(
+    text: Buffer,
+    root: Root,
+    signers: readonly string[],
+    now: Date,
+  ): Promise<{ readonly document: XmlElement; readonly contentHash: string }> {
+    const { SignedXml } = xmlLibraries();
+    const xml = readText(text);
+    const whole = parseStrictly(xml);
+    assertCheap(whole.root);
+    if (!isRoot(whole.root, root)) throw new TrustListRefusal('malformed', 'another root element');
+    const signature = checkSignatureForm(whole.document, whole.root);
+    const key = signerKey(signature, signers, now);
+    const checker = new SignedXml({
+      publicCert: key,
+      // Whoever signs may not say with which key that is to be verified.
+      getCertFromKeyInfo: () => null,
+    });
+    checker.SignatureAlgorithms = SIGNATURE_ALGORITHMS;
+    const { document, content } = signedPart(checker, signature, xml, root);
+    const budget = { left: MAX_ELEMENTS };
+    return { document: treeOf(document, budget, 0), contentHash: hash('sha256', content, 'base64url') };
+  }
+}
+
+/** What stands around it may be anything, so nothing is read but the bytes whose digest was verified. */
+function signedPart(checker: SignatureChecker, signature: DomElement, xml: string, root: Root) {
+  let isSigned: boolean;
+  try {
+    checker.loadSignature(signature);
+    isSigned = checker.checkSignature(xml);
+  } catch (error) {
+    if (error instanceof TrustListRefusal) throw error;
+    throw new TrustListRefusal('signature', 'it cannot be verified');
+  }
+  if (!isSigned) throw new TrustListRefusal('signature');
+  const parts = checker
+    .getSignedReferences()
+    .map((content) => ({ content, document: parseStrictly(content).root }))
+    .filter(({ document }) => isRoot(document, root));
+  const [part] = parts;
+  if (part === undefined || parts.length !== 1) {
+    throw new TrustListRefusal('signature', 'not the whole document is signed');
+  }
+  return part;
+}
+
+/** Before anything is computed: whoever stands between could send what is expensive, and need not have signed it. */
+function assertCheap(root: DomElement): void {
+  let [elements, namespaces] = [0, 0];
+  const open: { readonly element: DomElement; readonly depth: number }[] = [{ element: root, depth: 1 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { element, depth } = next;
+    elements++;
+    for (let index = 0; index < element.attributes.length; index++) {
+      if (element.attributes.item(index)?.name.startsWith('xmlns') === true) namespaces++;
+    }
+    if (elements > MAX_ELEMENTS || depth > MAX_DEPTH || namespaces > MAX_NAMESPACES) {
+      throw new TrustListRefusal('malformed', 'too large');
+    }
+    for (let node = element.firstChild; node !== null; node = node.nextSibling) {
+      if (node.nodeType === ELEMENT) open.push({ element: node as DomElement, depth: depth + 1 });
+    }
+  }
+}
+
+function readText(bytes: Buffer): string {
+  if (bytes.length > MAX_BYTES) {
+    throw new TrustListRefusal('malformed', `lists in XML are read up to ${MAX_BYTES / 1024} KiB`);
+  }
+  const text = decodeUtf8(bytes)?.replace(/^\uFEFF/, '');
+  if (text === undefined) throw new TrustListRefusal('malformed', 'not UTF-8');
+  // Entities can make anything of a small text, and nobody needs them here.
+  if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw new TrustListRefusal('malformed', 'a document type');
+  return text;
+}
+
+function parseStrictly(xml: string): { readonly document: DomDocument; readonly root: DomElement } {
+  const refuse = (): never => {
+    throw new TrustListRefusal('malformed', 'not well-formed XML');
+  };
+  const { DOMParser } = xmlLibraries();
+  const errorHandler = { warning: refuse, error: refuse, fatalError: refuse };
+  const document = new DOMParser({ errorHandler }).parseFromString(xml, 'text/xml');
+  const root = document?.documentElement;
+  if (document === undefined || root === undefined || root === null) return refuse();
+  return { document, root };
+}
+
+function isRoot(element: DomElement, { namespace, name }: Root): boolean {
+  return element.namespaceURI === namespace && element.localName === name;
+}
+
+/** @returns the key of the pinned signer whose certificate stands in the signature, PEM. */
+function signerKey(signature: DomElement, signers: readonly string[], now: Date): string {
+  const found = signature.getElementsByTagNameNS(DSIG, 'X509Certificate');
+  const named = Array.from({ length: Math.min(found.length, MAX_CERTIFICATES) }, (_, index) =>
+    (found.item(index)?.textContent ?? '').replaceAll(/\s/g, ''),
+  );
+  const der = signers.find((signer) => named.includes(signer));
+  const certificate = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'));
+  if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'none of the pinned ones');
+  if (now < certificate.notBefore || now > certificate.notAfter) {
+    throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is not valid now');
+  }
+  return certificate.publicKey.export({ format: 'pem', type: 'spki' }) as string;
+}
+
+function treeOf(element: DomElement, budget: { left: number }, depth: number): XmlElement {
+  if (--budget.left < 0 || depth > MAX_DEPTH) throw new TrustListRefusal('malformed', 'too large');
+  const children: XmlElement[] = [];
+  let text = '';
+  for (let node = element.firstChild; node !== null; node = node.nextSibling) {
+    if (node.nodeType === ELEMENT) children.push(treeOf(node as DomElement, budget, depth + 1));
+    else if (TEXT.has(node.nodeType)) text += node.nodeValue ?? '';
+  }
+  const attributes = new Map<string, string>();
+  for (let index = 0; index < element.attributes.length; index++) {
+    const attribute = element.attributes.item(index);
+    if (attribute !== null && !attribute.namespaceURI) attributes.set(attribute.name, attribute.value);
+  }
+  const { namespaceURI, localName } = element;
+  return { namespace: namespaceURI ?? '', name: localName, attributes, children, text: text.trim() };
+}

@@ -1,0 +1,178 @@
+import { X509Certificate as NodeCertificate } from 'node:crypto';
+import {
+  AuthorityInfoAccessExtension,
+  CertificatePolicyExtension,
+  CRLDistributionPointsExtension,
+  ExtendedKeyUsageExtension,
+  IssuerAlternativeNameExtension,
+  SubjectAlternativeNameExtension,
+  X509Certificate,
+} from '@peculiar/x509';
+import { expect } from 'chai';
+import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { Store } from '../../application/ports/store.ts';
+import { RevocationLists } from '../../application/revocation/revocation-lists.ts';
+import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { readCrl } from '../../domain/formats/der/crl.ts';
+import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
+import { revocationSourcesOf } from '../../domain/formats/der/revocation-sources.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import { listFault } from '../../domain/verification/certificate-revocation.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const ORGANIZATION = {
+  organization: 'Acme GmbH',
+  organizationIdentifier: 'VATDE-123456789',
+  country: 'DE',
+  contact: 'mailto:trust@acme.example',
+};
+const der = (base64: string) => Buffer.from(base64, 'base64');
+const read = (base64: string) => new X509Certificate(der(base64));
+const listOf = (base64: string) => revocationSourcesOf(base64).points[0]?.[0] ?? '';
+
+describe('the authorities of a tenant', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  let root: string;
+
+  before(async () => {
+    service = await startTestService();
+    root = await service.rootToken();
+    tenant = await createTenant(service, 'acme', ORGANIZATION);
+    await createTenant(service, 'silent');
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: unknown) =>
+    service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
+  const chainsOf = (id: string): Promise<readonly KeyChain[]> =>
+    service.service.container.get(Store).forTenant(id as never, ({ keyChains }) => keyChains.list());
+  const chain = async (id: string, of = 'acme'): Promise<KeyChain & { root: { certificate: string } }> =>
+    (await chainsOf(of)).find((one) => one.id === id) as never;
+  /** What is served below an address that a certificate names. */
+  const fetched = async (address: string, headers: Record<string, string> = {}) => {
+    expect(address.startsWith(`${service.address}/`), address).to.equal(true);
+    return fetch(address, { headers });
+  };
+  const bytes = async (address: string) => Buffer.from(await (await fetched(address)).arrayBuffer());
+
+  it('are as readers of driving licences want them (ISO/IEC 18013-5 table B.1)', async () => {
+    const { certificate } = (await chain('signing')).root;
+    const [own, parsed] = [readCertificate(der(certificate)), read(certificate)];
+    expect(parsed.subject).to.equal('C=DE, O=Acme GmbH, CN=Tenant acme CA');
+    expect(own?.basicConstraints).to.deep.equal({ critical: true, ca: true, pathLength: 0 });
+    expect(own?.subjectKeyId, 'SHA-1 of the key').to.equal(own?.keyHash);
+    expect(parsed.getExtension(IssuerAlternativeNameExtension)?.names.toJSON()).to.deep.equal([
+      { type: 'email', value: 'trust@acme.example' },
+    ]);
+    expect(listOf(certificate)).to.match(/\/acme\/crl\/[0-9a-f]{40}$/);
+  });
+
+  it('sign document signers that readers take (ISO/IEC 18013-5 table B.3)', async () => {
+    const { active, root: authority } = await chain('signing');
+    const [signer = ''] = active.documentSigner ?? [];
+    const parsed = read(signer);
+    expect(parsed.subject).to.equal('C=DE, O=Acme GmbH, CN=Tenant acme');
+    const purposes = parsed.getExtension(ExtendedKeyUsageExtension);
+    expect([purposes?.usages, purposes?.critical]).to.deep.equal([['1.0.18013.5.1.2'], true]);
+    const own = readCertificate(der(signer));
+    expect(own?.subjectKeyId).to.equal(own?.keyHash);
+    expect(own?.authorityKeyId).to.equal(readCertificate(der(authority.certificate))?.subjectKeyId);
+    expect(parsed.getExtension(IssuerAlternativeNameExtension)?.names.toJSON()).to.deep.equal([
+      { type: 'email', value: 'trust@acme.example' },
+    ]);
+    expect(parsed.getExtension(CRLDistributionPointsExtension)?.critical).to.equal(false);
+    expect(listOf(signer)).to.equal(listOf(authority.certificate));
+  });
+
+  it('sign access certificates that name whom they are for (ETSI TS 119 411-8)', async () => {
+    const { active } = await chain('access');
+    const parsed = read(active.certificates[0] ?? '');
+    expect(parsed.subjectName.getField('2.5.4.97')).to.deep.equal(['VATDE-123456789']);
+    expect(parsed.getExtension(CertificatePolicyExtension)?.policies).to.deep.equal(['0.4.0.194118.1.2']);
+    expect(parsed.getExtension(SubjectAlternativeNameExtension)?.names.toJSON()).to.deep.include({
+      type: 'email',
+      value: 'trust@acme.example',
+    });
+    const { active: other } = await chain('access', 'silent');
+    expect(read(other.certificates[0] ?? '').getExtension(CertificatePolicyExtension)).to.equal(null);
+  });
+
+  it('serve their own certificate where those that they issued say', async () => {
+    const { active, root: authority } = await chain('access');
+    const names = read(active.certificates[0] ?? '').getExtension(AuthorityInfoAccessExtension)?.caIssuers;
+    const answer = await fetched(names?.[0]?.value ?? '');
+    expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/pkix-cert']);
+    expect(Buffer.from(await answer.arrayBuffer()).toString('base64')).to.equal(authority.certificate);
+  });
+
+  it('serve a list that readers believe, for as long as it says', async () => {
+    const { certificate } = (await chain('signing')).root;
+    const address = listOf(certificate);
+    const answer = await fetched(address);
+    expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/pkix-crl']);
+    expect(answer.headers.get('cache-control')).to.equal('public, max-age=3600');
+    const etag = answer.headers.get('etag') ?? '';
+    const list = readCrl(Buffer.from(await answer.arrayBuffer()));
+    expect(new NodeCertificates().hasSigned(certificate, list)).to.equal(true);
+    const issuer = readCertificate(der(certificate));
+    expect(issuer && listFault(list, issuer, new Date())).to.equal(undefined);
+    expect(list.nextUpdate?.getTime()).to.be.greaterThan(Date.now() + 6 * 24 * 3_600_000);
+    expect((await fetched(address, { 'If-None-Match': etag })).status).to.equal(304);
+    expect((await bytes(address)).equals(await bytes(address)), 'signed once').to.equal(true);
+  });
+
+  it('list the certificates of a key that was compromised, which is published no more', async () => {
+    const before = await chain('signing');
+    const keys = async () => (await service.call('GET', '/acme/.well-known/jwks.json')).body.keys.length;
+    expect((await call('POST', '/key-chain/signing/rotate', {})).status).to.equal(200);
+    expect(await keys(), 'a former key is published').to.equal(2);
+    const address = listOf(before.root.certificate);
+    const revoked = async (certificate: string) =>
+      new RevokedEntries(readCrl(await bytes(address)).entries).find(revocationSourcesOf(certificate).serial);
+    const [present = ''] = (await chain('signing')).active.certificates;
+    const [signer = ''] = (await chain('signing')).active.documentSigner ?? [];
+    expect((await call('POST', '/key-chain/signing/rotate', { compromised: true })).status).to.equal(200);
+    expect(await keys(), 'a compromised one is not').to.equal(2);
+    expect(await revoked(before.active.certificates[0] ?? ''), 'rotated only').to.equal(undefined);
+    for (const certificate of [present, signer]) {
+      const entry = await revoked(certificate);
+      expect(entry?.reason).to.match(/compromise/i);
+      expect(entry?.since?.getTime()).to.be.closeTo(Date.now(), 10_000);
+    }
+    const [next = ''] = (await chain('signing')).active.certificates;
+    expect(await revoked(next)).to.equal(undefined);
+  });
+
+  it('are asked by this service itself without a call', async () => {
+    const { certificate } = (await chain('signing')).root;
+    const lists = service.service.container.get(RevocationLists);
+    const list = await lists.get('silent', listOf(certificate), certificate);
+    expect(list.thisUpdate.getTime()).to.be.lessThan(Date.now() + 1);
+  });
+
+  it('publish while the tenant is suspended, and nothing of what is not theirs', async () => {
+    const { certificate } = (await chain('signing')).root;
+    const other = (await chain('signing', 'silent')).root.certificate;
+    const address = listOf(certificate);
+    await service.call('PATCH', '/tenant/acme', { token: root, json: { status: 'suspended' } });
+    expect((await fetched(address)).status).to.equal(200);
+    await service.call('PATCH', '/tenant/acme', { token: root, json: { status: 'active' } });
+    const foreign = address.replace(/[0-9a-f]{40}$/, listOf(other).slice(-40));
+    for (const path of [
+      foreign,
+      `${service.address}/acme/crl/x`,
+      `${service.address}/nobody/crl/${'0'.repeat(40)}`,
+    ])
+      expect((await fetched(path)).status, path).to.equal(404);
+  });
+
+  it('write certificates that Node takes, whatever the contact is', async () => {
+    for (const contact of ['mailto:a%E0%A4@b.example', 'mailto:a@b.example?subject=x', 'tel:+49301234']) {
+      const id = `contact-${contact.length}`;
+      await createTenant(service, id, { contact });
+      for (const { active } of await chainsOf(id))
+        expect(() => new NodeCertificate(der(active.certificates[0] ?? '')), contact).to.not.throw();
+    }
+  });
+});

@@ -1,0 +1,123 @@
+import { createSign, type KeyObject } from 'node:crypto';
+import { createRequire } from 'node:module';
+import type { Certified } from './test-certificates.ts';
+
+const require = createRequire(import.meta.url);
+const TSL = 'http://uri.etsi.org/02231/v2#';
+const XADES = 'http://uri.etsi.org/01903/v1.3.2#';
+const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#';
+const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
+export const SHA256 = 'http://www.w3.org/2001/04/xmlenc#sha256';
+const ECDSA = 'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256';
+
+export type XmlService = {
+  readonly type: string;
+  readonly status?: string;
+  readonly since?: string;
+  readonly certificates: readonly string[];
+  readonly extensions?: string;
+};
+export type XmlList = {
+  readonly sequenceNumber?: number;
+  readonly issuedAt?: string;
+  readonly nextUpdate?: string | null;
+  readonly type?: string;
+  readonly version?: string;
+  readonly id?: string;
+  readonly services?: readonly XmlService[];
+};
+
+const STATUS = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
+
+/** A list with one provider (ETSI TS 119 612), not signed. */
+export function xmlList(list: XmlList = {}): string {
+  const { nextUpdate = '2030-01-01T00:00:00Z', services = [] } = list;
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<tsl:TrustServiceStatusList xmlns:tsl="${TSL}" Id="${list.id ?? 'list'}" TSLTag="http://uri.etsi.org/19612/TSLTag">
+  <tsl:SchemeInformation>
+    <tsl:TSLVersionIdentifier>${list.version ?? '6'}</tsl:TSLVersionIdentifier>
+    <tsl:TSLSequenceNumber>${list.sequenceNumber ?? 1}</tsl:TSLSequenceNumber>
+    <tsl:TSLType>${list.type ?? 'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUgeneric'}</tsl:TSLType>
+    <tsl:ListIssueDateTime>${list.issuedAt ?? '2026-01-01T00:00:00Z'}</tsl:ListIssueDateTime>
+    <tsl:NextUpdate>${nextUpdate === null ? '' : `<tsl:dateTime>${nextUpdate}</tsl:dateTime>`}</tsl:NextUpdate>
+  </tsl:SchemeInformation>
+  <tsl:TrustServiceProviderList><tsl:TrustServiceProvider>
+    <tsl:TSPInformation>
+      <tsl:TSPName><tsl:Name xml:lang="en">Université &amp; Co</tsl:Name></tsl:TSPName>
+      <tsl:TSPAddress><tsl:PostalAddresses><tsl:PostalAddress xml:lang="en">
+        <tsl:StreetAddress>Rue 1</tsl:StreetAddress><tsl:CountryName>FR</tsl:CountryName>
+      </tsl:PostalAddress></tsl:PostalAddresses></tsl:TSPAddress>
+    </tsl:TSPInformation>
+    <tsl:TSPServices>${services.map(xmlService).join('')}</tsl:TSPServices>
+  </tsl:TrustServiceProvider></tsl:TrustServiceProviderList>
+</tsl:TrustServiceStatusList>`;
+}
+
+function xmlService({ type, status = `${STATUS}/granted`, certificates, ...service }: XmlService): string {
+  return `<tsl:TSPService><tsl:ServiceInformation>
+    <tsl:ServiceTypeIdentifier>${type}</tsl:ServiceTypeIdentifier>
+    <tsl:ServiceDigitalIdentity>${certificates
+      .map((one) => `<tsl:DigitalId><tsl:X509Certificate>${one}</tsl:X509Certificate></tsl:DigitalId>`)
+      .join('')}</tsl:ServiceDigitalIdentity>
+    ${status === '' ? '' : `<tsl:ServiceStatus>${status}</tsl:ServiceStatus>`}
+    <tsl:StatusStartingTime>${service.since ?? '2026-01-01T00:00:00Z'}</tsl:StatusStartingTime>
+    ${service.extensions ?? ''}
+  </tsl:ServiceInformation></tsl:TSPService>`;
+}
+
+/** How a signature is made; what is left out is as it should be. */
+export type XmlSigning = {
+  /** Whose certificate stands in it. */
+  readonly shown?: string;
+  readonly uri?: string;
+  readonly xpath?: string;
+  readonly transforms?: readonly string[];
+  readonly digest?: string;
+  /** Of the reference to its properties; none unless stated. */
+  readonly properties?: string;
+};
+
+class Ecdsa {
+  getAlgorithmName = () => ECDSA;
+  getSignature = (signed: string, key: KeyObject) =>
+    createSign('sha256').update(signed).sign({ key, dsaEncoding: 'ieee-p1363' }, 'base64');
+}
+
+/** An enveloped signature, XAdES baseline B-B as far as readers look. */
+export function signXml(xml: string, signer: Certified, signing: XmlSigning = {}): string {
+  const { SignedXml } = require('xml-crypto');
+  const shown = signing.shown ?? signer.certificate;
+  const signature = new SignedXml({
+    privateKey: signer.privateKey,
+    signatureAlgorithm: ECDSA,
+    canonicalizationAlgorithm: EXCLUSIVE,
+    objects:
+      signing.properties === undefined
+        ? []
+        : [
+            {
+              content: `<xades:QualifyingProperties xmlns:xades="${XADES}" Target="#sig"><xades:SignedProperties Id="props"><xades:SignedSignatureProperties><xades:SigningTime>2026-01-01T00:00:00Z</xades:SigningTime></xades:SignedSignatureProperties></xades:SignedProperties></xades:QualifyingProperties>`,
+            },
+          ],
+    getKeyInfoContent: () => `<X509Data><X509Certificate>${shown}</X509Certificate></X509Data>`,
+  });
+  signature.SignatureAlgorithms = { [ECDSA]: Ecdsa };
+  signature.addReference({
+    xpath: signing.xpath ?? '/*',
+    uri: signing.uri ?? '',
+    isEmptyUri: (signing.uri ?? '') === '',
+    transforms: signing.transforms ?? [ENVELOPED, EXCLUSIVE],
+    digestAlgorithm: signing.digest ?? SHA256,
+  });
+  if (signing.properties !== undefined) {
+    signature.addReference({
+      xpath: "//*[@Id='props']",
+      uri: signing.properties,
+      type: 'http://uri.etsi.org/01903#SignedProperties',
+      transforms: [EXCLUSIVE],
+      digestAlgorithm: SHA256,
+    });
+  }
+  signature.computeSignature(xml, { location: { reference: '/*', action: 'append' } });
+  return signature.getSignedXml();
+}

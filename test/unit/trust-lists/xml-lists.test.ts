@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
+import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
+import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import { readTrustedList, TRUSTED_LIST_ROOT } from '../../../domain/trust-lists/trusted-list.ts';
+import { type Certified, certify } from '../../support/test-certificates.ts';
+import { signXml, type XmlList, type XmlSigning, xmlList } from '../../support/xml-list.ts';
+
+const NOW = new Date('2026-06-01T12:00:00Z');
+const QEAA = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+const STATUS = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
+
+describe('Trusted lists in XML (ETSI TS 119 612)', () => {
+  const documents = new XmlCryptoDocuments();
+  let operator: Certified;
+  let stranger: Certified;
+  let issuer: Certified;
+  let other: Certified;
+
+  before(async () => {
+    operator = await certify({ name: 'Operator' });
+    stranger = await certify({ name: 'Stranger' });
+    issuer = await certify({ name: 'Issuer', ca: true });
+    other = await certify({ name: 'Other', ca: true });
+  });
+
+  const services = (...certificates: string[]) => [{ type: QEAA, certificates }];
+  const signed = (list: XmlList = {}, signing?: XmlSigning, by = operator) =>
+    signXml(xmlList({ services: services(issuer.certificate), ...list }), by, signing);
+  const read = async (xml: string | Buffer, signers = [operator.certificate], now = NOW) => {
+    const bytes = typeof xml === 'string' ? Buffer.from(xml) : xml;
+    const { document } = await documents.open(bytes, TRUSTED_LIST_ROOT, signers, now);
+    return readTrustedList(document, now);
+  };
+  const fault = (xml: string | Buffer, ...more: [string[]?, Date?]) =>
+    read(xml, ...more).then(
+      () => 'taken',
+      (error: unknown) => {
+        if (error instanceof TrustListRefusal) return error.message;
+        throw error;
+      },
+    );
+  const vouched = async (xml: string) =>
+    selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
+
+  it('are read: who may issue, since when, until when', async () => {
+    const list = await read(signed({ sequenceNumber: 42 }));
+    expect(list).to.deep.include({
+      sequenceNumber: 42,
+      issuedAt: new Date('2026-01-01T00:00:00Z'),
+      nextUpdate: new Date('2030-01-01T00:00:00Z'),
+    });
+    const [entity] = list.entities;
+    expect([entity?.name, entity?.country]).to.deep.equal(['Université & Co', 'FR']);
+    expect(await vouched(signed())).to.deep.equal([issuer.certificate]);
+    expect(await vouched(signed({}, { uri: '#list' })), 'by its id').to.deep.equal([issuer.certificate]);
+    const withProperties = signed({}, { properties: '#props' });
+    expect(withProperties).to.include('SignedProperties');
+    expect(await vouched(withProperties), 'with the properties of XAdES').to.deep.equal([issuer.certificate]);
+    expect(await fault(withProperties.replace('SigningTime>2026', 'SigningTime>2025'))).to.equal('signature');
+    const asked = withProperties.replace('URI="#props"', `URI="#x'] | //*['"`);
+    expect(await fault(asked)).to.equal('malformed: Reference');
+  });
+
+  it('vouch for services that are granted now, and for no others', async () => {
+    const [service] = services(issuer.certificate);
+    const of = (changes: object) => vouched(signed({ services: [{ ...service, ...changes } as never] }));
+    expect(await of({})).to.have.length(1);
+    expect(await of({ status: `${STATUS}/withdrawn` })).to.deep.equal([]);
+    expect(await of({ since: '2026-07-01T00:00:00Z' }), 'not yet').to.deep.equal([]);
+    expect(await of({ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC' })).to.deep.equal([]);
+    const extension = (critical: string, name: string) =>
+      `<tsl:ServiceInformationExtensions><tsl:Extension Critical="${critical}"><tsl:${name}/></tsl:Extension></tsl:ServiceInformationExtensions>`;
+    expect(await of({ extensions: extension('true', 'Unheard') })).to.deep.equal([]);
+    expect(await of({ extensions: extension('false', 'Unheard') })).to.have.length(1);
+    expect(await of({ extensions: extension('true', 'AdditionalServiceInformation') })).to.have.length(1);
+    expect(await fault(signed({ services: [{ ...service, status: '' } as never] }))).to.equal(
+      'malformed: ServiceStatus',
+    );
+  });
+
+  it('are refused out of their time, of another kind, and without a number', async () => {
+    expect(await fault(signed({ nextUpdate: '2026-06-01T11:59:59Z' }))).to.match(/^outdated/);
+    expect(await fault(signed({ issuedAt: '2026-06-01T13:00:00Z' }))).to.match(/^from_the_future/);
+    expect(await fault(signed({ version: '4' }))).to.match(/^version/);
+    const type = 'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists';
+    expect(await fault(signed({ type }))).to.match(/only points to other lists/);
+    expect(await fault(signed({ sequenceNumber: -1 }))).to.equal('malformed: TSLSequenceNumber');
+    expect((await read(signed({ nextUpdate: null }))).entities, 'closed').to.deep.equal([]);
+  });
+
+  it('count only when a pinned certificate signed them', async () => {
+    expect(await fault(signed(), [stranger.certificate])).to.match(/^untrusted_signer/);
+    expect(await fault(signed(), [])).to.match(/^untrusted_signer/);
+    expect(await fault(signed({}, {}, stranger))).to.match(/^untrusted_signer/);
+    const borrowed = signed({}, { shown: operator.certificate }, stranger);
+    expect(await fault(borrowed), 'with the certificate of somebody else').to.match(/^signature/);
+    expect(await fault(xmlList()), 'not signed').to.match(/^malformed: one signature/);
+    expect(await fault(signed(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(
+      /not valid now/,
+    );
+  });
+
+  describe('that somebody changed are refused', () => {
+    const forged = () => services(other.certificate);
+
+    it('in a certificate, a number or the signature', async () => {
+      const good = signed();
+      expect(await fault(good.replace(issuer.certificate, other.certificate))).to.equal('signature');
+      expect(await fault(good.replace('SequenceNumber>1<', 'SequenceNumber>2<'))).to.equal('signature');
+      const bent = good.replace(/<SignatureValue>../, '<SignatureValue>AA');
+      expect(await fault(bent)).to.match(/^signature/);
+    });
+
+    /** The signed list put somewhere where nobody reads it, and another around it (XML signature wrapping). */
+    const wrapped = (uri: string, place: (inner: string, signature: string) => string) => {
+      const good = signed({ id: 'good' }, { uri }).replace(/^<\?xml[^>]*>\s*/, '');
+      const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(good) ?? [];
+      return place(good.replace(signature, ''), signature);
+    };
+    const outer = (id: string, more: string) =>
+      xmlList({ id, services: forged() }).replace(
+        '</tsl:TrustServiceStatusList>',
+        `${more}</tsl:TrustServiceStatusList>`,
+      );
+
+    for (const uri of ['', '#good'] as const) {
+      const cases: Record<string, () => string> = {
+        'inside an object of the signature': () =>
+          wrapped(uri, (inner, signature) =>
+            outer('bad', signature.replace('</Signature>', `<Object>${inner}</Object></Signature>`)),
+          ),
+        'beside the signature': () => wrapped(uri, (inner, signature) => outer('bad', signature + inner)),
+        'under the same id': () => wrapped(uri, (inner, signature) => outer('good', signature + inner)),
+        'with the signature still inside': () =>
+          wrapped(uri, (inner, signature) =>
+            outer(
+              'bad',
+              inner.replace('</tsl:TrustServiceStatusList>', `${signature}</tsl:TrustServiceStatusList>`),
+            ),
+          ),
+      };
+      for (const [name, make] of Object.entries(cases)) {
+        it(`by wrapping what was signed ${name}, referenced by "${uri}"`, async () => {
+          expect(await fault(make())).to.match(/^(?:signature|malformed)/);
+        });
+      }
+    }
+
+    it('by a second signature', async () => {
+      const good = signed();
+      const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(good) ?? [];
+      expect(await fault(good.replace(signature, signature + signature))).to.match(
+        /^malformed: one signature/,
+      );
+    });
+
+    it('by a signature over a part', async () => {
+      const part = signed({}, { xpath: "//*[local-name(.)='SchemeInformation']", uri: '#part' });
+      expect(await fault(part)).to.match(/^malformed: the signature is not over the whole document/);
+    });
+
+    it('by comments that cut a value in two', async () => {
+      const good = signed();
+      const certificate = issuer.certificate.slice(0, 40);
+      const cut = good.replace(certificate, `${certificate.slice(0, 20)}<!-- x -->${certificate.slice(20)}`);
+      expect(await vouched(cut), 'read as it was signed').to.deep.equal([issuer.certificate]);
+    });
+  });
+
+  it('that cost more than a list may are refused at once, signed or not', async () => {
+    const good = signed();
+    const inside = (text: string) =>
+      good.replace('<tsl:SchemeInformation>', `<tsl:SchemeInformation>${text}`);
+    const costly: Record<string, string> = {
+      deep: inside(`${'<q>'.repeat(10_000)}${'</q>'.repeat(10_000)}`),
+      'deep behind comments': inside(`${'<q><!--</q>-->'.repeat(8_000)}${'</q>'.repeat(8_000)}`),
+      'of many prefixes': inside(
+        Array.from({ length: 5_000 }, (_, index) => `<q xmlns:p${index}="u"/>`).join(''),
+      ),
+      'of many elements': inside('<q/>'.repeat(40_000)),
+      long: inside(`<!--${'x'.repeat(300_000)}-->`),
+      'never closed': `<a ${'b="c" '.repeat(40_000)}`,
+    };
+    for (const [name, xml] of Object.entries(costly)) {
+      const start = performance.now();
+      expect(await fault(xml), name).to.match(/^malformed/);
+      expect(performance.now() - start, name).to.be.lessThan(1_000);
+    }
+  });
+
+  it('are refused with what no list needs: document types, other algorithms, text that is none', async () => {
+    const good = signed();
+    const entity = good.replace('?>', '?><!DOCTYPE x [<!ENTITY a "b">]>');
+    expect(await fault(entity)).to.equal('malformed: a document type');
+    const old = good.replaceAll(
+      'http://www.w3.org/2001/04/xmlenc#sha256',
+      'http://www.w3.org/2000/09/xmldsig#sha1',
+    );
+    expect(await fault(old)).to.equal('algorithm: DigestMethod');
+    for (const method of [
+      '2000/09/xmldsig#rsa-sha1',
+      '2000/09/xmldsig#hmac-sha1',
+      '2001/04/xmldsig-more#hmac-sha256',
+    ]) {
+      const weak = good.replace(
+        'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256',
+        `http://www.w3.org/${method}`,
+      );
+      expect(await fault(weak), method).to.equal('algorithm: SignatureMethod');
+    }
+    const rsa = good.replace('ecdsa-sha256', 'rsa-sha256');
+    expect(await fault(rsa), 'of another kind of key').to.match(/^signature/);
+    const transform = good.replace(
+      'http://www.w3.org/2000/09/xmldsig#enveloped-signature',
+      'http://www.w3.org/TR/1999/REC-xslt-19991116',
+    );
+    expect(await fault(transform)).to.equal('algorithm: Transform');
+    expect(await fault(Buffer.from([0xff, 0xfe, 0x3c]))).to.equal('malformed: not UTF-8');
+    expect(await fault('<a>')).to.match(/^malformed/);
+    expect(await fault('<a/>')).to.equal('malformed: another root element');
+  });
+});
