@@ -85,7 +85,7 @@ describe('makeKeyChain', () => {
     const holder = { organizationIdentifier: 'VATDE-123456789', contact: 'mailto:trust@acme.example' };
     const said = { ...wanted, holder, organization: 'Acme', country: 'DE' };
     const brought = ({ root: _root, ...chain }: KeyChain, certificates: readonly string[]) =>
-      keyChainFindings({ ...chain, active: { ...chain.active, certificates } });
+      keyChainFindings({ ...chain, active: { ...chain.active, certificates } }, null);
     const signing = await makeKeyChain(ports, said);
     expect(brought(signing, documentSignerChain(signing))).to.deep.equal([]);
     const access = await makeKeyChain(ports, { ...said, usages: ['access'] });
