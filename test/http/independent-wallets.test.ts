@@ -295,7 +295,13 @@ describe('wallets and readers of other people', () => {
       const requests = asked.map(({ uri: request }) => ({ request }));
       const flow = 'pre_authorized_code';
       const { presented } = await wallets.serve({ offer: uri, flow, anchors: [anchor, verifier], requests });
-      expect(presented).to.deep.equal(asked.map(() => ({ status: 200, body: {} })));
+      expect(presented.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+      // HAIP 1.0 section 5.1: where the wallet sends the user back to
+      for (const answer of presented) {
+        expect(answer)
+          .to.have.nested.property('body.redirect_uri')
+          .that.includes('/presented?response_code=');
+      }
       for (const { session } of asked) await expectShown(session);
     });
 

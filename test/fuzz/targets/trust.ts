@@ -11,11 +11,16 @@ import {
   readRegistrationCertificate,
   timeFault,
 } from '../../../domain/registrar/registration-certificate.ts';
-import { parseJson } from '../../../domain/shared/json.ts';
+import { isJsonObject, type Json, parseJson } from '../../../domain/shared/json.ts';
 import { readTrustList } from '../../../domain/trust-lists/lote.ts';
 import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
 import { checkSigningTime, openSignedList } from '../../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import {
+  type ListElement,
+  readTrustedList,
+  TRUSTED_LIST_ROOT,
+} from '../../../domain/trust-lists/trusted-list.ts';
 import { DcqlQuery } from '../../../domain/verification/dcql/query.ts';
 import { NOW } from '../constants.ts';
 import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
@@ -30,6 +35,51 @@ function trustList(input: Buffer): void {
   promise(!isSigned || good.includes(text(input)), 'nothing verifies that nobody signed');
   checkSigningTime(list, NOW);
   const read = readTrustList(list.jws.payload, NOW);
+  promise(read.nextUpdate === null || read.nextUpdate > NOW, 'a list that has ended vouches for nobody');
+  selectCertificates(read, credentialIssuers());
+}
+
+const { namespace } = TRUSTED_LIST_ROOT;
+
+/** Pieces as they are read of signed XML, here written as JSON: an object with what is inside, or a text. */
+function element(name: string, value: Json): ListElement {
+  const inside = isJsonObject(value) ? Object.entries(value) : [];
+  const children = inside.flatMap(([child, content]) =>
+    (Array.isArray(content) ? content : [content]).map((one: Json) => element(child, one)),
+  );
+  const attributes = new Map(inside.flatMap(([key, one]) => (typeof one === 'string' ? [[key, one]] : [])));
+  return { namespace, name, attributes, children, text: typeof value === 'string' ? value : '' };
+}
+
+const TRUSTED_LIST = {
+  SchemeInformation: {
+    TSLVersionIdentifier: '6',
+    TSLSequenceNumber: '7',
+    TSLType: 'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUgeneric',
+    ListIssueDateTime: new Date(NOW.getTime() - 60_000).toISOString(),
+    NextUpdate: { dateTime: new Date(NOW.getTime() + 60_000).toISOString() },
+  },
+  TrustServiceProviderList: {
+    TrustServiceProvider: {
+      TSPInformation: { TSPName: { Name: 'Acme' } },
+      TSPServices: {
+        TSPService: {
+          ServiceInformation: {
+            ServiceTypeIdentifier: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC',
+            ServiceStatus: 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/granted',
+            StatusStartingTime: '2020-01-01T00:00:00Z',
+            ServiceDigitalIdentity: { DigitalId: { X509Certificate: 'AAAA' } },
+          },
+        },
+      },
+    },
+  },
+};
+
+function trustedList(input: Buffer): void {
+  const value = parseJson(text(input));
+  if (value === undefined) return;
+  const read = readTrustedList(element(TRUSTED_LIST_ROOT.name, value), NOW);
   promise(read.nextUpdate === null || read.nextUpdate > NOW, 'a list that has ended vouches for nobody');
   selectCertificates(read, credentialIssuers());
 }
@@ -72,6 +122,21 @@ export const TRUST: readonly Target[] = [
       '.5Z',
     ],
     decode: trustList,
+  },
+  {
+    name: 'trusted-list',
+    expected: oneOf(TrustListRefusal),
+    seeds: [JSON.stringify(TRUSTED_LIST)],
+    dictionary: [
+      'TSLType',
+      'Critical',
+      'ServiceInformationExtensions',
+      'Extension',
+      'Listofthelists',
+      'dateTime',
+      '.5Z',
+    ],
+    decode: trustedList,
   },
   {
     name: 'registration-certificate',
