@@ -4,6 +4,12 @@ import { keepToOwner } from './own-file.ts';
 type Sqlite = { exec(statement: string): unknown; close(): unknown };
 
 /**
+ * Of two that ask at the same moment each would else find the other on its way, and both would be refused. One that has the lock
+ * does not let go of it, so nobody waits in vain for longer.
+ */
+const PATIENCE_MS = 500;
+
+/**
  * Keeps other services from an SQLite file as long as this process lives: what one of them remembers, another would change
  * without its knowledge. The lock is a file beside it, which the operating system lets go of with the process. Programs
  * that only read need none.
@@ -18,7 +24,7 @@ export function lockSqlite(file: string, native: object): () => void {
   keepToOwner(beside);
   const lock = new Connection(beside);
   try {
-    lock.exec('pragma busy_timeout = 0; begin exclusive');
+    lock.exec(`pragma busy_timeout = ${PATIENCE_MS}; begin exclusive`);
     return () => lock.close();
   } catch (error) {
     lock.close();
