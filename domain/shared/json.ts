@@ -90,11 +90,34 @@ export function decodeJson(base64url: string, maxDepth = 32, maxMembers?: number
 
 /** One text for equal values: members in the order of their names, those that count. */
 export function canonicalJson(value: unknown, counts = (_member: unknown) => true): string {
-  return JSON.stringify(value ?? null, (_name, member: unknown) => {
-    if (!isJsonObject(member)) return member;
-    const members = Object.entries(member).filter(([, inner]) => counts(inner));
-    return Object.fromEntries(members.sort(([one], [other]) => (one < other ? -1 : 1)));
-  });
+  return writeCanonical(value ?? null, counts) ?? 'null';
+}
+
+/** By itself: `JSON.stringify` with a replacer makes an object for each object, which takes twice as long. */
+function writeCanonical(given: unknown, counts: (member: unknown) => boolean): string | undefined {
+  if (typeof given !== 'object' || given === null) return JSON.stringify(given);
+  const { toJSON } = given as { readonly toJSON?: unknown };
+  const value: unknown = typeof toJSON === 'function' ? toJSON.call(given) : given;
+  if (Array.isArray(value))
+    return `[${value.map((entry) => writeCanonical(entry, counts) ?? 'null').join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members: string[] = [];
+  for (const name of inCanonicalOrder(Object.keys(value))) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    const text = counts(member) ? writeCanonical(member, counts) : undefined;
+    if (text !== undefined) members.push(`${JSON.stringify(name)}:${text}`);
+  }
+  return `{${members.join()}}`;
+}
+
+const INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
+const MAX_INDEX = 2 ** 32 - 2;
+
+/** As an object has them whose members were added by name: those that are indices come first, by their number. */
+function inCanonicalOrder(names: string[]): readonly string[] {
+  let indices = 0;
+  while (INDEX.test(names[indices] ?? '') && Number(names[indices]) <= MAX_INDEX) indices++;
+  return indices === 0 ? names.sort() : [...names.slice(0, indices), ...names.slice(indices).sort()];
 }
 
 /** What stands at a path of members and positions, which may be dotted; undefined where it leads nowhere. */
