@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync, statSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -24,6 +24,8 @@ const PROGRAMS = [
 /** Two hundred files of a few lines each. */
 const TAKEN_IN = ['inversify', '@inversifyjs'];
 const STAMP = join(DIST, 'sources.txt');
+/** Since when each part is in no build. */
+const DROPPED = join(DIST, 'dropped.json');
 const NOTICES = join(DIST, 'third-party-notices.txt');
 /** A process that runs may still load parts of the build before. */
 const KEPT_MS = 7 * 24 * 3_600_000;
@@ -131,13 +133,25 @@ async function put(path, contents) {
   await rename(fresh, path);
 }
 
+/** Parts are kept from when no build had them any more, however long ago they were made. */
 async function removeOld(present) {
-  const limit = Date.now() - KEPT_MS;
+  const [now, before, left] = [Date.now(), readDropped(), {}];
   for (const entry of await readdir(DIST, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (!entry.isFile() || path === STAMP || present.has(path)) continue;
-    const isPart = entry.parentPath === join(DIST, 'parts');
-    if (!isPart || (await stat(path)).mtimeMs < limit) await rm(path, { force: true });
+    if (!entry.isFile() || path === STAMP || path === DROPPED || present.has(path)) continue;
+    const since = before[entry.name] ?? now;
+    const isKept = entry.parentPath === join(DIST, 'parts') && since > now - KEPT_MS;
+    if (isKept) left[entry.name] = since;
+    else await rm(path, { force: true });
+  }
+  await put(DROPPED, JSON.stringify(left));
+}
+
+function readDropped() {
+  try {
+    return JSON.parse(readFileSync(DROPPED, 'utf8'));
+  } catch {
+    return {};
   }
 }
 

@@ -1,8 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Request, Response } from 'express';
-import { Failure } from '../../domain/shared/failure.ts';
-import { renderFailure } from './failures.ts';
 import type { Router } from './router.ts';
 
 // An `import` would read all that the module exports, and some of it brings HTTP/2 and `fetch` along.
@@ -22,7 +19,7 @@ type WithLast = (request: IncomingMessage, response: ServerResponse, last: () =>
  * rest, and there is an answer for addresses that express cannot take apart. Requests and answers are made with what express gives
  * them: it would change each of them into another kind of object, and all that is done with those is slower.
  */
-export function listenerOf({ app, find }: Router): Listener {
+export function listenerOf({ app, find, refuse }: Router): Listener {
   class ServedRequest extends http.IncomingMessage {
     #ip: { readonly address: string | undefined } | undefined;
     /** That of express, which looks at the proxies in front each time. */
@@ -38,7 +35,7 @@ export function listenerOf({ app, find }: Router): Listener {
   Object.setPrototypeOf(ServedRequest.prototype, app.request);
   Object.setPrototypeOf(ServedResponse.prototype, app.response);
   const throughExpress: RequestListener = (request, response) =>
-    (app as unknown as WithLast)(request, response, () => refuse(response));
+    (app as unknown as WithLast)(request, response, () => refuse(request as Request, response as Response));
   const found: Router['find'] = (request) => {
     try {
       return find(request);
@@ -63,13 +60,4 @@ function getterOf(prototype: object, name: string): (of: object) => string | und
     if (get !== undefined) return (of) => get.call(of) as string | undefined;
   }
   throw new Error(`express has no ${name}`);
-}
-
-/** No route has seen the request. */
-function refuse(response: ServerResponse): void {
-  const failure = new Failure('invalid_input', 'the address of the request cannot be read');
-  const requestId = randomUUID();
-  const { status, headers, contentType, body } = renderFailure(failure, 'admin', requestId);
-  response.writeHead(status, { ...headers, 'Content-Type': contentType, 'X-Request-Id': requestId });
-  response.end(typeof body === 'string' ? body : JSON.stringify(body));
 }

@@ -32,6 +32,8 @@ export type Router = {
   readonly app: Express;
   /** @returns what answers a request whose address and method are those of a route, without the stack of `app`. */
   readonly find: (request: Request) => ((request: Request, response: Response) => void) | undefined;
+  /** Answers a request whose address express cannot take apart: no route and no middleware has seen it. */
+  readonly refuse: (request: Request, response: Response) => void;
 };
 
 /** Builds the express application from the route table. Routes stand in the order in which they are given. */
@@ -97,6 +99,15 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   );
   return {
     app,
+    refuse(request, response) {
+      startRequest(request, response, ports.log, isHttps);
+      fail(
+        response,
+        new Failure('invalid_input', 'the address of the request cannot be read'),
+        'admin',
+        ports.log,
+      );
+    },
     find(request) {
       const answer = find(request);
       return (

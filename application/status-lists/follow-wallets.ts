@@ -10,6 +10,7 @@ import { needs } from '../needs.ts';
 import { WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
 import type { Follower } from '../ports/followed-wallets.ts';
 import { Log } from '../ports/log.ts';
+import { StoreUnavailable } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { SpokenList } from './check-status.ts';
 import { StatusAllocator } from './status-allocator.ts';
@@ -115,8 +116,15 @@ export class FollowWallets extends needs({
       const spoken = await walletProviderTrust.followedList(configured, list, notBefore);
       return { list, configured, spoken, from: 0, width: ENTRIES, fallen: 0 };
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      await this.#fail(list, error, now);
+      if (error instanceof StoreUnavailable) throw error;
+      // One that nobody foresaw, such as a configuration that does not open, holds up nobody else's lists either.
+      if (!(error instanceof Refusal))
+        this.ports.log.error('a list that credentials follow', { tenantId: list.tenantId }, error);
+      const refusal =
+        error instanceof Refusal
+          ? error
+          : new Refusal('status_unavailable', 'an unexpected failure, see the log');
+      await this.#fail(list, refusal, now);
       return undefined;
     }
   }

@@ -155,6 +155,33 @@ describe('Changes that wait at the same time on PostgreSQL', function () {
     }
   });
 
+  it('are answered when each is quick enough, however long they take together', async () => {
+    const { url } = database as TestDatabase;
+    // A connection that says nothing for a second longer than a statement may take is ended.
+    const quick = await openDatabase({ url, poolSize: 2, timeoutSeconds: 2 });
+    try {
+      const slow = postgresSql(quick.native);
+      // Both connections have prepared it.
+      for (const _ of times(4)) await Promise.all(times(2).map(() => slow.query(WAIT, [0.05])));
+      const answers = await Promise.all(times(14).map(() => slow.queryTogether('slow', WAIT, [0.4])));
+      expect(answers.map((rows) => rows.length)).to.deep.equal(times(14).map(() => 1));
+    } finally {
+      await quick.close();
+    }
+  });
+
+  it('that are not prepared tell what was done before their connection was lost', async () => {
+    const end = named('end_own', 'select pg_terminate_backend(pg_backend_pid()), $1::text as id');
+    const keepAnew = named('keep_anew', KEEP.text);
+    const outcomes = await sql.together([
+      { statement: keepAnew, values: ['before the loss'] },
+      { statement: end, values: ['x'] },
+      { statement: keepAnew, values: ['behind the loss'] },
+    ]);
+    expect(outcomes.map((outcome) => Object.keys(outcome))).to.deep.equal([['rows'], ['error'], ['error']]);
+    expect(await count(['before the loss', 'behind the loss'])).to.equal(1);
+  });
+
   it('all fail when their connection is lost, as what is not known to have happened', async () => {
     const { url } = database as TestDatabase;
     const waiting = [

@@ -57,6 +57,8 @@ type Addition = {
   readonly by: TenantActor;
   readonly change: AuditChange;
   readonly callWith: (entry: AuditAddition) => Call;
+  /** Others may wait for a row of it while it waits for the end of the chain. */
+  readonly goesAlone: boolean;
 };
 type Waiting = Addition & {
   readonly asked: number;
@@ -112,7 +114,11 @@ export class PostgresChains {
     const line = this.#waiting.get(tenantId) ?? [];
     const next = line.splice(0, MOST_TOGETHER).filter((waiting) => this.#isInTime(waiting));
     if (line.length === 0) this.#waiting.delete(tenantId);
-    const left = next.length > 1 ? await this.#writeTogether(tenantId, next) : next;
+    const [alone, together] = [true, false].map((wanted) =>
+      next.filter(({ goesAlone }) => goesAlone === wanted),
+    ) as [Waiting[], Waiting[]];
+    const undone = together.length > 1 ? await this.#writeTogether(tenantId, together) : together;
+    const left = [...undone, ...alone];
     for (const waiting of left) {
       if (!this.#isInTime(waiting)) continue;
       await this.#writeAlone(tenantId, waiting).then(waiting.resolve, waiting.reject);

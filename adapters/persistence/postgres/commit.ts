@@ -82,7 +82,12 @@ export class PostgresCommit {
         return readCommitted(row, change);
       }
       const { by, change: told } = change.audit;
-      const row = await this.#chains.record(tenantId, { by, change: told, callWith });
+      const row = await this.#chains.record(tenantId, {
+        by,
+        change: told,
+        callWith,
+        goesAlone: change.keeps !== undefined,
+      });
       return row === undefined ? { done: false, part: 'tenant' } : readCommitted(row, change);
     } catch (error) {
       return readUnexpected(error);

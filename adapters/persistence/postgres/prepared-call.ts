@@ -24,6 +24,8 @@ const NULL_LENGTH = -1;
 /** All parameters and all columns as text; the whole answer at once (Bind's rest, Execute). */
 const AFTER_PARAMETERS = Buffer.concat([Buffer.from([0, 0]), Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0])]);
 const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
+/** Between two calls: PostgreSQL answers the first as soon as it is done, else a slow group looks like a connection that is gone. */
+const FLUSH = Buffer.from([0x48, 0, 0, 0, 4]);
 
 let room = Buffer.allocUnsafe(16 * 1024);
 
@@ -95,6 +97,7 @@ function bindAndExecute(calls: readonly PreparedCall[]): Buffer {
   const bytes = roomFor(most);
   let at = 0;
   for (const [index, { statement }] of calls.entries()) {
+    if (index > 0) at += FLUSH.copy(bytes, at);
     at = writeCall(bytes, at, statement, texts[index] ?? []);
   }
   at += SYNC.copy(bytes, at);
@@ -103,7 +106,7 @@ function bindAndExecute(calls: readonly PreparedCall[]): Buffer {
 }
 
 function mostBytes(statement: string, texts: readonly (string | null)[]): number {
-  let most = CHARACTER_BYTES * statement.length + 16 + AFTER_PARAMETERS.length;
+  let most = CHARACTER_BYTES * statement.length + 16 + AFTER_PARAMETERS.length + FLUSH.length;
   for (const text of texts) most += LENGTH_BYTES + CHARACTER_BYTES * (text?.length ?? 0);
   return most;
 }

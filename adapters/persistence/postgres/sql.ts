@@ -1,3 +1,4 @@
+import { StoreUnavailable } from '../../../application/ports/store.ts';
 import { isInTheWay, isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import { CallGroups, type Outcome } from './call-groups.ts';
@@ -51,8 +52,12 @@ const nothing = () => {};
 export function postgresSql(native: object): PostgresSql {
   const pool = native as Pool;
   const query = (statement: Statement, values: readonly Parameter[]) =>
-    onConnection(pool, (client) => run(client, { statement, values }));
-  const together = (calls: readonly Call[]) => onConnection(pool, (client) => runTogether(client, calls));
+    outOfEachOthersWay(() => onConnection(pool, (client) => run(client, { statement, values })));
+  const together = (calls: readonly Call[]) =>
+    onConnection(pool, (client) => runTogether(client, calls)).catch((error: unknown) => {
+      if (error instanceof LostMidway) return error.outcomes;
+      throw error;
+    });
   const groups = new CallGroups(query, together);
   return {
     together,
@@ -60,6 +65,23 @@ export function postgresSql(native: object): PostgresSql {
     query,
     queryTogether: (group, statement, values) => groups.run(group, { statement, values }),
   };
+}
+
+/** Others that wait for this one, or it for them. */
+const ATTEMPTS = 3;
+
+/** Repeats a statement that was undone for the sake of another one: nothing of it has happened. */
+async function outOfEachOthersWay<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isInTheWay(error)) throw error;
+      if (attempt === ATTEMPTS) {
+        throw new StoreUnavailable('changes wait for each other in the database', { cause: error });
+      }
+    }
+  }
 }
 
 async function onConnection<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
@@ -71,7 +93,7 @@ async function onConnection<T>(pool: Pool, work: (client: Client) => Promise<T>)
     return await work(client);
   } catch (error) {
     // A change that was refused says nothing against the connection; `query` of the pool would end it.
-    if (!isUnexpected(error)) fault = error;
+    if (!isUnexpected(error) && !isInTheWay(error)) fault = error;
     throw unavailableFor(error);
   } finally {
     client.removeListener('error', nothing);
@@ -133,14 +155,26 @@ async function runTogether(client: Client, calls: readonly Call[]): Promise<read
   }
 }
 
+/** Ends the connection, and tells what became of each call all the same. */
+class LostMidway extends Error {
+  readonly outcomes: readonly Outcome[];
+  constructor(outcomes: readonly Outcome[]) {
+    super('the connection was lost');
+    this.outcomes = outcomes;
+  }
+}
+
+/** What was answered stays answered when the connection is lost at a later one; it then fails with all behind it. */
 async function oneByOne(client: Client, calls: readonly Call[]): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const call of calls) {
     try {
       outcomes.push({ rows: await run(client, call) });
     } catch (error) {
-      if (!isRefusal(error)) throw error;
-      outcomes.push({ error });
+      if (!isRefusal(error)) {
+        throw new LostMidway([...outcomes, ...calls.slice(outcomes.length).map(() => ({ error }))]);
+      }
+      outcomes.push(isInTheWay(error) ? { undone: true } : { error });
     }
   }
   return outcomes;

@@ -95,10 +95,13 @@ export class ChangeGroups {
       this.#steps.commit();
       for (const tell of outcomes) tell();
     } catch (error) {
-      if (this.#steps.isOpen()) this.#steps.rollback();
       const reason = unavailableFor(error);
-      // The one that could not begin has taken nobody, and all that wait would not fare better.
-      for (const { fail } of taken.length > 0 ? taken : this.#waiting.splice(0)) fail(reason);
+      try {
+        if (this.#steps.isOpen()) this.#steps.rollback();
+      } finally {
+        // The one that could not begin has taken nobody, and all that wait would not fare better.
+        for (const { fail } of taken.length > 0 ? taken : this.#waiting.splice(0)) fail(reason);
+      }
     }
   }
 
