@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
@@ -42,6 +42,10 @@ export async function startProcess(options: {
   readonly address: string;
   readonly environment: Readonly<Record<string, string>>;
 }): Promise<ServiceProcess> {
+  const { port } = new URL(options.address);
+  // Whoever has it would be taken for the service that is started here.
+  if (!(await isFree(Number(port), createTcpServer)))
+    throw new Error(`port ${port} is taken; set PORT to another one`);
   const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main], {
     env: { PATH: process.env['PATH'], HOST: '127.0.0.1', ...options.environment },
