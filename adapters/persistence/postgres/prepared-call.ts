@@ -21,7 +21,7 @@ const CHARACTER_BYTES = 3;
 const LENGTH_BYTES = 4;
 const NULL_LENGTH = -1;
 
-/** All parameters and all columns as text; the whole answer at once (Bind's rest, Execute). */
+/** All parameters and all columns as text; the whole answer in one piece (the rest of Bind, then Execute). */
 const AFTER_PARAMETERS = Buffer.concat([Buffer.from([0, 0]), Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0])]);
 const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
 /** Between two calls: PostgreSQL answers the first as soon as it is done, else a slow group looks like a connection that is gone. */
