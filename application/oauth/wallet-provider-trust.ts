@@ -165,9 +165,9 @@ export class WalletProviderTrust extends needs({
   }
 
   /**
-   * Asks by the certificate that vouched for an attestation or, once no list has that any more, by those that vouch for the
-   * same provider now.
-   * @throws Refusal what the last of them threw; `status_invalid` where nobody vouches for the provider any more.
+   * Asks by the certificate that vouched for an attestation, as long as a list has that, and by the others that vouch for the
+   * same provider now: one that changes its certificates has both for a while, and signs its lists under the new one.
+   * @throws Refusal what the last of them threw, or the first that says more than that the list is not to be believed; `status_invalid` where nobody vouches for the provider any more.
    */
   async #ofProvider<T>(
     configured: TenantConfiguration,
@@ -178,7 +178,7 @@ export class WalletProviderTrust extends needs({
     const successors = [...listed].filter(([, { listings }]) =>
       listings.some(({ entity }) => entity.id === provider),
     );
-    const candidates = listed.has(first) ? [first] : successors.map(([hash]) => hash);
+    const candidates = new Set([first, ...successors.map(([hash]) => hash)]);
     let refusal = new Refusal('status_invalid', 'no trust list vouches for its provider');
     for (const anchor of candidates) {
       const match = listed.get(anchor);
@@ -189,7 +189,7 @@ export class WalletProviderTrust extends needs({
           ...({ purpose: 'wallet attestation', isSignerForgotten: true, chain: [] } as const),
         });
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
+        if (!(error instanceof Refusal) || error.reason !== 'status_invalid') throw error;
         refusal = error;
       }
     }

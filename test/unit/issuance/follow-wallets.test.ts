@@ -162,6 +162,35 @@ describe('Credentials that follow their wallet', () => {
     expect(await statusOf(one)).to.deep.equal([1]);
   });
 
+  it('are followed while the provider has its old certificate and its new one, which signs its lists', async () => {
+    const { root: old } = wallet.provider;
+    const { name } = wallet.provider.entity();
+    const listed = (certificates: readonly { readonly certificate: string }[], sequenceNumber: number) =>
+      wallet.provider.list({
+        sequenceNumber,
+        entities: [
+          {
+            name,
+            services: [
+              { type: 'WalletSolution/Issuance', certificates: certificates.map((one) => one.certificate) },
+            ],
+          },
+        ],
+      });
+    wallet.provider.published = listed([old], 2);
+    wallet.provider.statusSigner = [await certify({ name: 'Status, first', by: old })];
+    world.trustLists.clear(ACME);
+    const one = await issue();
+    revoke(3);
+    const next = await certify({ name: 'Wallet CA, second', ca: true });
+    wallet.provider.published = listed([old, next], 3);
+    wallet.provider.statusSigner = [await certify({ name: 'Status, second', by: next })];
+    world.trustLists.clear(ACME);
+    world.remoteStatusLists.clear(ACME);
+    expect(await run(LATER)).to.equal(1);
+    expect(await statusOf(one)).to.deep.equal([1]);
+  });
+
   it('are not swept away by a list that stands under another address', async () => {
     const one = await issue();
     revoke(3);
