@@ -5,6 +5,7 @@ import type {
   Follower,
 } from '../../../application/ports/followed-wallets.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { FollowedList } from '../../../domain/status-lists/wallet-status.ts';
 import { ISSUED_BATCHES } from '../rows/session-codec.ts';
 import { readFollowedList } from '../rows/wallet-status-codec.ts';
 import { named, type Row } from '../statement.ts';
@@ -12,6 +13,9 @@ import type { JobSql } from './job-sql.ts';
 
 /** A list that nothing followed for so long goes; a transaction that is under way may be about to follow it. */
 const IDLE_MS = 86_400_000;
+/** Of a list whose row does not open, as `/health` and the cache statistics tell it, and until it is tried again. */
+const UNREADABLE = 'its row in the database does not open';
+const UNREADABLE_REST_MS = 900_000;
 
 /** In which the dialects differ: how the elements of an array are listed, and the members of an array of objects at `$1`. */
 export type FollowedWords = { readonly indices: string; readonly rows: string };
@@ -111,7 +115,24 @@ export function followedWallets(
   });
   return {
     async dueFollowedLists(now, limit) {
-      return (await sql.all(DUE, now.getTime(), limit)).map((row) => readFollowedList(cipher, row));
+      const lists: FollowedList[] = [];
+      for (const row of await sql.all(DUE, now.getTime(), limit)) {
+        try {
+          lists.push(readFollowedList(cipher, row));
+        } catch {
+          // Else it would be the first of the next run, too, and nobody's list would be looked at any more.
+          const again = now.getTime() + UNREADABLE_REST_MS;
+          await sql.change(
+            FAILED,
+            row['tenant_id'] as TenantId,
+            String(row['id']),
+            again,
+            now.getTime(),
+            UNREADABLE,
+          );
+        }
+      }
+      return lists;
     },
     async noteFollowedList({ tenantId, id }, now, nextAt, reason) {
       const times = [nextAt.getTime(), now.getTime()] as const;

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { aBatch, addTenant, NOW, openOffer, seconds } from './store/builders.ts';
+
+for (const kind of databases()) {
+  describe(`A list that credentials follow and whose row does not open, on ${kind.name}`, function () {
+    this.timeout(60_000);
+    let database: TestDatabase | undefined;
+    let store: OrmStore;
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+      store = await OrmStore.open({ url: database.url, poolSize: 4 }, cipher);
+    });
+    after(async () => {
+      await store?.close();
+      await database?.drop();
+    });
+
+    it('holds up no list of others, and is told of as failing', async () => {
+      for (const listId of ['spoiled', 'sound']) {
+        const tenantId = await addTenant(store);
+        const { session } = await openOffer(store, tenantId);
+        const issued = aBatch(session);
+        const statuses = [{ uri: 'https://provider.example/1', idx: 3, anchor: 'anchor', listId }];
+        const follows = { sessionId: session.id, batchId: issued.id, endsAt: null, statuses };
+        expect((await store.commit(tenantId, { issued, follows }, NOW)).done).to.equal(true);
+      }
+      const { url } = database as TestDatabase;
+      await rawSql(url, (run) => run("update followed_lists set place = 'x' where id = 'spoiled'"));
+      const due = async (now: Date) => (await store.maintenance.dueFollowedLists(now, 8)).map(({ id }) => id);
+      expect(await due(seconds(1))).to.deep.equal(['sound']);
+      const rows = await rawSql(url, (run) =>
+        run("select failure, failures from followed_lists where id = 'spoiled'"),
+      );
+      expect(JSON.stringify(rows)).to.include('does not open');
+      // Until it is tried again it is not even looked at.
+      expect(await due(seconds(2))).to.deep.equal(['sound']);
+      expect(await due(seconds(3_600))).to.deep.equal(['sound']);
+    });
+  });
+}
