@@ -99,7 +99,8 @@ describe('several workers', function () {
       }
     });
     await setTimeout(300);
-    const [killed = 0] = service.workers;
+    const [killed] = service.workers;
+    if (killed === undefined) throw new Error('no worker said that it started');
     process.kill(killed, 'SIGKILL');
     const ended = await service.line(({ msg }) => msg.startsWith('a worker ended'));
     expect(ended).to.include({ pid: killed, signal: 'SIGKILL' });

@@ -13,6 +13,7 @@ import { type Answer, type Callable, type CallOptions, ROOT } from './test-servi
 /** Found in what the operating system says of a process. */
 export const NODE_OPTION = '--max-semi-space-size=3';
 const PATIENCE_MS = 30_000;
+const WORKERS = '2';
 
 export type LogLine = {
   readonly msg: string;
@@ -39,7 +40,7 @@ export class WorkerService {
         ...bareEnvironment(),
         HOST: '127.0.0.1',
         PORT: String(port),
-        WORKERS: '2',
+        WORKERS,
         DATA_FOLDER: this.#folder,
         AUTH_CLIENT_ID: ROOT.clientId,
         AUTH_CLIENT_SECRET: ROOT.secret,
@@ -65,8 +66,11 @@ export class WorkerService {
 
   static async start(environment: Readonly<Record<string, string>>): Promise<WorkerService> {
     const service = new WorkerService(await freePort(createServer), environment);
+    // Lines of a worker that nobody calls wait in it for half a second, and tests read what all of them said at their start.
+    const workers = Number(environment['WORKERS'] ?? WORKERS);
     await service
       .line(({ msg }) => msg === 'started')
+      .then(() => service.line(({ msg }) => msg === 'worker started', workers))
       .catch((error: unknown) => {
         service.process.kill('SIGKILL');
         throw error;
