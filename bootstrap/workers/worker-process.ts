@@ -50,15 +50,22 @@ export class WorkerProcess {
         if (message.type === 'failed') reject(new WorkerFailure(message.message));
       });
       this.#child.once('error', reject);
-      this.#child.once('disconnect', async () => {
+      this.#whenUnreachable(async () => {
         const { code, signal } = await this.ended;
         reject(new WorkerFailure(`Vidimus could not start: a worker ended with ${signal ?? `code ${code}`}`));
       });
     });
     // It may also end while nobody waits for this.
     this.ready.catch(() => {});
-    // The last of what it said has arrived; an exit is known of earlier.
-    this.#child.once('disconnect', () => gone(this));
+    this.#whenUnreachable(() => gone(this));
+  }
+
+  /**
+   * Calls when the last of what it said has arrived, once or twice; an exit is known of earlier. Node tells no `disconnect`
+   * of a process that ends with a connection on its way to it, only `close`.
+   */
+  #whenUnreachable(then: () => void): void {
+    for (const event of ['disconnect', 'close']) this.#child.once(event, then);
   }
 
   get pid(): number | undefined {

@@ -115,6 +115,17 @@ describe('several workers', function () {
     expect(service.workers).to.have.length(3).and.include(fresh.pid);
     expect(isRunning(killed)).to.equal(false);
   });
+
+  it('answer on a connection that was on its way to one that ended', async () => {
+    const [stopped] = service.workers.filter(isRunning);
+    if (stopped === undefined) throw new Error('no worker runs');
+    // It takes nothing, and every other connection goes to it.
+    process.kill(stopped, 'SIGSTOP');
+    const answers = times(4, () => callsTo(service.address).call('GET', '/'));
+    await setTimeout(200);
+    process.kill(stopped, 'SIGKILL');
+    expect((await answers).map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
+  });
 });
 
 describe('several workers that are stopped', function () {

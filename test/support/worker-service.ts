@@ -29,7 +29,9 @@ export class WorkerService {
   /** The code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
   errors = '';
-  #output = '';
+  /** Whole lines so far, each of which is JSON. */
+  readonly lines: LogLine[] = [];
+  #unended = '';
   readonly #folder: string;
 
   constructor(port: number, environment: Readonly<Record<string, string>>) {
@@ -49,9 +51,7 @@ export class WorkerService {
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    this.process.stdout?.on('data', (chunk: Buffer) => {
-      this.#output += chunk;
-    });
+    this.process.stdout?.setEncoding('utf8').on('data', (chunk: string) => this.#read(chunk));
     this.process.stderr?.on('data', (chunk: Buffer) => {
       this.errors += chunk;
     });
@@ -67,10 +67,13 @@ export class WorkerService {
   static async start(environment: Readonly<Record<string, string>>): Promise<WorkerService> {
     const service = new WorkerService(await freePort(createServer), environment);
     // Lines of a worker that nobody calls wait in it for half a second, and tests read what all of them said at their start.
+    // A process that is alone has none of its own.
     const workers = Number(environment['WORKERS'] ?? WORKERS);
     await service
       .line(({ msg }) => msg === 'started')
-      .then(() => service.line(({ msg }) => msg === 'worker started', workers))
+      .then((started) =>
+        workers > 1 ? service.line(({ msg }) => msg === 'worker started', workers) : started,
+      )
       .catch((error: unknown) => {
         service.process.kill('SIGKILL');
         throw error;
@@ -78,10 +81,10 @@ export class WorkerService {
     return service;
   }
 
-  /** Whole lines so far, each of which is JSON. */
-  get lines(): readonly LogLine[] {
-    const text = this.#output.slice(0, this.#output.lastIndexOf('\n') + 1);
-    return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as LogLine]));
+  #read(chunk: string): void {
+    const lines = (this.#unended + chunk).split('\n');
+    this.#unended = lines.pop() ?? '';
+    for (const line of lines) this.lines.push(JSON.parse(line) as LogLine);
   }
 
   /** Waits for lines of the log. @returns the last of them. */
@@ -92,7 +95,7 @@ export class WorkerService {
       const last = found.at(-1);
       if (last !== undefined && found.length >= count) return last;
       if (performance.now() > deadline || this.process.exitCode !== null)
-        throw new Error(`a line is missing:\n${this.errors}${this.#output.slice(-2_000)}`);
+        throw new Error(`a line is missing:\n${this.errors}${JSON.stringify(this.lines.slice(-10))}`);
       await setTimeout(20);
     }
   }
