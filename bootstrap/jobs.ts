@@ -13,6 +13,7 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
 import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
+import { FulfilRevocations } from '../application/status-lists/fulfil-revocations.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import { EndOverdueAnswers } from '../application/verification/end-overdue-answers.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
@@ -42,6 +43,8 @@ const CHAINS_RENEWED = 'key chains renewed';
 const BATCH = 500;
 /** Each is signed, possibly by a key far away. */
 const TRUST_LISTS = 10;
+/** Each is a transaction of its own. */
+const REVOCATIONS = 100;
 /** Each is a call of its provider. */
 const KEYS = 100;
 /** Of what follows wallets, what one batch looks at; most of it has not ended. */
@@ -70,6 +73,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
   const endOverdueAnswers = obtain(container, EndOverdueAnswers);
   const followWallets = obtain(container, FollowWallets);
+  const fulfilRevocations = obtain(container, FulfilRevocations);
   const tellFallen = obtain(container, TellFallen);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   /** @returns whether a batch that did so much was full. */
@@ -113,6 +117,11 @@ export function startJobs(container: Container): () => Promise<void> {
       const { fallen, mayBeMore } = await followWallets.execute(now);
       tell('credentials revoked with their wallets', { batches: fallen });
       return mayBeMore;
+    }),
+    batchJob('fulfil-revocations', 10, async (now) => {
+      const sessions = await fulfilRevocations.execute(now, REVOCATIONS);
+      tell('credentials of persons revoked', { sessions });
+      return sessions >= REVOCATIONS;
     }),
     batchJob('tell-fallen', 10, async () => (await tellFallen.execute()) > 0),
     batchJob('forget-followed', 60, async (now) => {

@@ -21,6 +21,7 @@ import { documentationRoutes } from '../adapters/http/service/documentation.rout
 import { serviceRoutes } from '../adapters/http/service/service.routes.ts';
 import { sessionRoutes } from '../adapters/http/sessions/session.routes.ts';
 import { statusListAdministrationRoutes } from '../adapters/http/status-lists/administration.routes.ts';
+import { revocationRoutes } from '../adapters/http/status-lists/revocation.routes.ts';
 import { statusListRoutes } from '../adapters/http/status-lists/status-list.routes.ts';
 import { settingsRoutes } from '../adapters/http/tenants/settings.routes.ts';
 import { tenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
@@ -46,6 +47,7 @@ const FAMILIES: readonly Family[] = [
     presentedRoutes,
     dcApiRoutes,
     statusListRoutes,
+    revocationRoutes,
     publishedListRoutes,
   ],
   authorityRoutes,

@@ -47,6 +47,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'POST /session/:id/deliveries/:deliveryId/retry': 'retryDelivery',
   'GET /session/:id/events': 'watchSession',
   'POST /session/revoke': 'revokeCredentials',
+  'POST /credentials/revoke-by-subject': 'revokeCredentialsBySubject',
   'GET /session-config': 'getSessionStorage',
   'PUT /session-config': 'replaceSessionStorage',
   'DELETE /session-config': 'resetSessionStorage',

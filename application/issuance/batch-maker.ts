@@ -1,6 +1,7 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { lifeTimeWithin, MDOC_LIFETIME_SECONDS } from '../../domain/issuance/credential.ts';
 import { tellingPlaces } from '../../domain/issuance/linkable-copies.ts';
+import type { IdentifiedBatch } from '../../domain/issuance/subject-claims.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -18,6 +19,7 @@ import { type AllocatedEntries, StatusAllocator } from '../status-lists/status-a
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { denied } from './collect-claims.ts';
 import { CredentialFactory } from './credential-factory.ts';
+import { SubjectFingerprints } from './subject-fingerprints.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
 export type MadeBatch = {
@@ -29,6 +31,8 @@ export type MadeBatch = {
   readonly entries?: AllocatedEntries | undefined;
   /** Set where the credentials follow the status of their wallet. */
   readonly follows?: FollowingBatch;
+  /** Set where the configuration says whom its credentials are about. */
+  readonly identifies?: IdentifiedBatch;
 };
 
 /** Chance alone fails so often in a row once in a hundred million batches. */
@@ -39,6 +43,7 @@ export class BatchMaker extends needs({
   credentialFactory: CredentialFactory,
   statusAllocator: StatusAllocator,
   walletFollower: WalletFollower,
+  subjectFingerprints: SubjectFingerprints,
   clock: Clock,
   random: Random,
 }) {
@@ -57,7 +62,7 @@ export class BatchMaker extends needs({
       readonly statuses: readonly WalletStatus[];
     },
   ): Promise<MadeBatch> {
-    const { credentialFactory, walletFollower, clock } = this.ports;
+    const { credentialFactory, walletFollower, subjectFingerprints, clock } = this.ports;
     const { session, claims, holderKeys, statuses } = contents;
     const now = clock.now();
     const lifeTime = lifeTimeWithin(now, configuration.lifeTime, endOfStatuses(statuses));
@@ -80,7 +85,11 @@ export class BatchMaker extends needs({
       );
       const batch = this.recordOf(session.id, configuration.id, count, entries);
       const endsAt = latestEnd(now, configuration, lifeTime);
-      return { credentials, batch, entries, ...walletFollower.following(batch, endsAt, statuses) };
+      const fingerprint = await subjectFingerprints.ofIssued(configured, configuration, claims);
+      return {
+        ...{ credentials, batch, entries, ...walletFollower.following(batch, endsAt, statuses) },
+        ...(fingerprint !== undefined && { identifies: { fingerprint, batch, endsAt } }),
+      };
     } catch (error) {
       this.discard(configured, { entries });
       throw error;

@@ -5,6 +5,7 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { paddedFrame } from '../../domain/issuance/frame-padding.ts';
 import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
 import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
+import { missingSubjects } from '../../domain/issuance/subject-claims.ts';
 import { brokenRules, typeRules } from '../../domain/issuance/type-rules.ts';
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
@@ -81,9 +82,9 @@ function formatFaults({ configured, configuration, claims }: Issuable): readonly
     ? mdocFaults(config, claims)
     : [...sdJwtFaults(claims, frame), ...(binary === undefined ? [] : binaryFaults(claims, binary))];
   if (faults.length > 0) return faults;
-  return isMdoc
-    ? missingClaims(config, mdocElements(config, claims))
-    : [...missingClaims(config, claims), ...brokenRules(typeRules(configuration.vct), claims, frame)];
+  const named = isMdoc ? mdocElements(config, claims) : claims;
+  const missing = [...missingClaims(config, named), ...missingSubjects(named, configuration.subjectClaims)];
+  return isMdoc ? missing : [...missing, ...brokenRules(typeRules(configuration.vct), claims, frame)];
 }
 
 /** The frame of a configuration; undefined when nothing is selectively disclosable. */

@@ -128,7 +128,7 @@ export class DecideDeferred extends needs({
       const change = {
         ...complete(session, transaction, credentials, batch, room),
         ...{ statuses, audit },
-        ...defined({ follows: made.follows }),
+        ...defined({ follows: made.follows, identifies: made.identifies }),
         ...(transaction.walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
       };
       const committed = await store.commit(caller.tenantId, change, now);

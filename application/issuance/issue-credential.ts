@@ -192,7 +192,11 @@ export class IssueCredential extends needs({
         const spends = spending && { ...spending, now: known.now };
         const change = issue(session, made.batch, token.grantId, room, spends);
         const others = await revoking(statusAllocator, known.configured, configuration, session.id, before);
-        const all = { ...change, ...others, ...defined({ follows: made.follows }) };
+        const all = {
+          ...change,
+          ...others,
+          ...defined({ follows: made.follows, identifies: made.identifies }),
+        };
         return (await known.tryCommit(all, REFUSALS)) === 'done';
       });
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { AuditChange, TenantActor } from '../audit/audit-entry.ts';
 import type { DeferredChange, DeferredTransaction } from '../issuance/deferred.ts';
+import type { IdentifiedBatch } from '../issuance/subject-claims.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 import type { GrantChange, NewGrant } from '../oauth/grant.ts';
 import type { UsedValue } from '../oauth/used-value.ts';
@@ -39,6 +40,8 @@ export type Change = {
   readonly issued?: IssuedBatch;
   /** What `issued` follows from now on. */
   readonly follows?: FollowingBatch;
+  /** Whom `issued` is about. */
+  readonly identifies?: IdentifiedBatch;
   /** What the credentials of a deferred transaction are going to follow; nothing any more once they are made. */
   readonly holds?: { readonly transactionId: string; readonly statuses: readonly WalletStatus[] };
   /** Of entries that were not revoked, unless they are revoked again. */

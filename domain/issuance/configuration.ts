@@ -11,6 +11,7 @@ import { configurationFaults } from './configuration-rules.ts';
 import { CredentialConfig } from './credential-config.ts';
 import { DisclosurePolicy } from './disclosure-policy.ts';
 import { CredentialReusePolicy, reusePolicyFaults } from './reuse-policy.ts';
+import { SubjectClaims, subjectFaults } from './subject-claims.ts';
 import { TypeMetadataInput } from './type-metadata-input.ts';
 
 /** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
@@ -155,6 +156,11 @@ export const CredentialConfigurationBody = z
         'How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet ' +
           'asks; 100 unless stated. Later ones are denied',
       ),
+    subjectClaims: SubjectClaims.nullish().describe(
+      'Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as ' +
+        '`[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the ' +
+        'credential lives; claims without them are not issued. Needs statusManagement',
+    ),
     oneActiveSet: z
       .boolean()
       .nullish()
@@ -189,7 +195,12 @@ export const CredentialConfigurationBody = z
       const message = 'needs statusManagement: what has no status cannot be revoked with its wallet';
       context.addIssue({ code: 'custom', path: ['followWalletStatus'], message });
     }
-    for (const { path, message } of [...configurationFaults(body), ...reusePolicyFaults(body)]) {
+    const { config, subjectClaims, statusManagement } = body;
+    for (const { path, message } of [
+      ...configurationFaults(body),
+      ...reusePolicyFaults(body),
+      ...subjectFaults(config, subjectClaims, statusManagement),
+    ]) {
       context.addIssue({ code: 'custom', path: path.split('.'), message });
     }
   })

@@ -36,6 +36,7 @@ export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'cache',
   'certs',
   'client',
+  'credentials',
   'deferred_credential',
   'docs',
   'health',

@@ -61,6 +61,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'POST /session/:id/cancel': ['cancelled session'],
   'POST /session/:id/deliveries/:deliveryId/retry': ['retried session'],
   'POST /session/revoke': ['revoked session'],
+  'POST /credentials/revoke-by-subject': ['revoked session'],
   'DELETE /cache': ['cleared cache'],
   'DELETE /cache/trust-list': ['cleared cache'],
   'DELETE /cache/status-list': ['cleared cache'],

@@ -202,7 +202,7 @@ describe('A client that is restricted to some configurations', () => {
 
 /** Writes about clients, configurations, sessions and tenants, which look at the restriction themselves. */
 const SINGLE =
-  /^\w+ \/(client|tenant|issuer\/(credentials|offer|deferred)|verifier|session|registrar\/registration-certificate)(\/|$)/;
+  /^\w+ \/(client|tenant|issuer\/(credentials|offer|deferred)|verifier|session|credentials|registrar\/registration-certificate)(\/|$)/;
 
 describe('What all configurations rest on', () => {
   let service: TestService;

@@ -45,6 +45,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^GET \/verifier\/config/, ['presentation:manage', 'presentation:request']],
   [/ \/verifier\/config/, ['presentation:manage']],
   [/ \/verifier\/offer$/, ['presentation:request', 'presentation:manage']],
+  [/ \/credentials\/revoke-by-subject$/, ['issuance:manage', 'issuance:offer']],
   [/ \/session\/revoke$/, ['issuance:manage', 'issuance:offer']],
   [/ \/session\b/, [...MANAGERS, 'issuance:offer', 'presentation:request']],
   [/ \/registrar\b/, ['registrar:manage']],

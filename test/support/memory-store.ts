@@ -195,6 +195,14 @@ const LISTS = namesOf<ListKeeping>({
   noteRelease: true,
 });
 const MAINTENANCE = namesOf<Maintenance>({
+  subjectKey: true,
+  countBatches: true,
+  orderRevocations: true,
+  revocationOrdersOf: true,
+  dueRevocationOrders: true,
+  batchesOf: true,
+  fulfilOrder: true,
+  postponeOrder: true,
   time: true,
   isCatchingUp: true,
   expireSessions: true,

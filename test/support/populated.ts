@@ -86,6 +86,7 @@ export const credentialBody = (id: string, keyChainId: string) => ({
   schema: { title: `Claims of ${id}`, type: 'object' },
   keyBinding: true,
   statusManagement: true,
+  subjectClaims: [['given_name']],
 });
 
 export const presentationBody = (id: string, keyChainId: string) => ({

@@ -303,6 +303,9 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /webhook-secret': nothing,
   'PATCH /webhook-secret': { request: () => ({ json: { signing: 'v1' } }) },
   'POST /webhook-secret/rotate': { request: () => ({ json: { overlapSeconds: 60 } }) },
+  'POST /credentials/revoke-by-subject': {
+    request: () => ({ json: { claims: { given_name: 'Ada', family_name: 'Lovelace' } } }),
+  },
   'POST /session/revoke': { request: (ids) => ({ json: { sessionId: ids.issuance, status: 1 } }) },
 };
 

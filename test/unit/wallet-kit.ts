@@ -16,6 +16,7 @@ import { KeyAttestations } from '../../application/issuance/key-attestations.ts'
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
 import { RefusedAttempts } from '../../application/issuance/refused-attempts.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
+import { SubjectFingerprints } from '../../application/issuance/subject-fingerprints.ts';
 import { WalletFollower } from '../../application/issuance/wallet-follower.ts';
 import {
   AcceptInteractionPage,
@@ -54,8 +55,11 @@ import { WalletProviderTrust } from '../../application/oauth/wallet-provider-tru
 import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
 import type { TenantRepositories } from '../../application/ports/repositories.ts';
 import { SessionNotes } from '../../application/sessions/session-notes.ts';
+import { FulfilRevocations } from '../../application/status-lists/fulfil-revocations.ts';
+import { RevokeBySubject } from '../../application/status-lists/revoke-by-subject.ts';
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
+import { SubjectRevoker } from '../../application/status-lists/subject-revoker.ts';
 import { TenantConfigurations } from '../../application/tenant-configurations.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import { ResultDelivery } from '../../application/verification/result-delivery.ts';
@@ -122,6 +126,7 @@ export class WalletWorld extends World {
   readonly holderKeys: HolderKeys = new HolderKeys(this);
   readonly credentialFactory: CredentialFactory = new CredentialFactory(this);
   readonly walletFollower: WalletFollower = new WalletFollower(this);
+  readonly subjectFingerprints: SubjectFingerprints = new SubjectFingerprints(this);
   readonly batchMaker: BatchMaker = new BatchMaker(this);
   readonly claimsProvider: ClaimsProvider = new ClaimsProvider(this);
   readonly createNonce: CreateNonce = new CreateNonce(this);
@@ -134,6 +139,9 @@ export class WalletWorld extends World {
   readonly receiveNotification: ReceiveNotification = new ReceiveNotification(this);
   readonly readIssuerMetadata: GetIssuerMetadata = new GetIssuerMetadata(this);
   readonly revokeSession: RevokeSession = new RevokeSession(this);
+  readonly subjectRevoker: SubjectRevoker = new SubjectRevoker(this);
+  readonly revokeBySubject: RevokeBySubject = new RevokeBySubject(this);
+  readonly fulfilRevocations: FulfilRevocations = new FulfilRevocations(this);
 
   #opened = 0;
 

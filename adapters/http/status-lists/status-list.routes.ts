@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { Clock } from '../../../application/ports/clock.ts';
-import { Revocation, RevokeSession } from '../../../application/status-lists/revoke-session.ts';
 import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt-publisher.ts';
 import { AggregateStatusLists } from '../../../application/status-lists/status-lists.ts';
 import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
@@ -13,7 +12,6 @@ const USE_CASES = {
   statusPublisher: StatusPublisher,
   statusCwtPublisher: StatusCwtPublisher,
   aggregateStatusLists: AggregateStatusLists,
-  revokeSession: RevokeSession,
   clock: Clock,
 };
 
@@ -23,10 +21,10 @@ const CWT = { type: STATUS_LIST_CWT_TYPE, names: [STATUS_LIST_CWT_TYPE, 'applica
 /** Token Status List section 8.1; the first one for readers to whom both are welcome alike. */
 const FORMS = [JWT, CWT];
 
-/** Status lists for everybody (Token Status List sections 8 and 9) and revocation for the issuer. */
+/** Status lists for everybody (Token Status List sections 8 and 9). */
 export const statusListRoutes = family(
   USE_CASES,
-  ({ statusPublisher, statusCwtPublisher, aggregateStatusLists, revokeSession, clock }) => [
+  ({ statusPublisher, statusCwtPublisher, aggregateStatusLists, clock }) => [
     route({
       method: 'get',
       path: '/:tenant/status-list/:listId',
@@ -79,27 +77,6 @@ export const statusListRoutes = family(
       async handle({ params }) {
         const lists = await aggregateStatusLists.execute(params.tenant);
         return reply(200, { status_lists: lists }, { 'Cache-Control': 'public, max-age=300' });
-      },
-    }),
-    route({
-      method: 'post',
-      path: '/session/revoke',
-      summary: 'Revoke, suspend or reinstate the credentials of a session',
-      tag: 'Sessions',
-      surface: 'admin',
-      access: { anyOf: ['issuance:manage', 'issuance:offer'], remembered: true },
-      body: Revocation,
-      example: { sessionId: '<session>', status: 1 },
-      responses: {
-        201: z
-          .object({ sessionId: z.string(), status: z.number(), changed: z.number() })
-          .meta({ id: 'Revoked' }),
-        404: 'There is no such session',
-        409: 'The session issued nothing that has a status, a credential was revoked already, or somebody else changed it meanwhile',
-      },
-      async handle({ caller, body }) {
-        const changed = await revokeSession.execute(caller, body);
-        return reply(201, { sessionId: body.sessionId, status: body.status, changed });
       },
     }),
   ],

@@ -8,6 +8,7 @@ import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
+import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
@@ -52,6 +53,7 @@ const FORGOTTEN = {
   grants: 'tenant_id, id',
   authorizations: 'tenant_id, id',
   kept_answers: 'tenant_id, id',
+  issued_subjects: 'tenant_id, fingerprint, session_id, batch_id',
 };
 const FORGET = Object.entries(FORGOTTEN).map(([table, key]) =>
   named(
@@ -187,6 +189,7 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenan
     ...postgresCleaningUp(sql, cipher),
     ...postgresEventLog(sql),
     ...followedWallets(postgresJobs(sql), cipher, POSTGRES_FOLLOWED),
+    ...issuedSubjects(postgresJobs(sql), cipher, POSTGRES_SUBJECTS),
     async time() {
       const [row] = await sql.query(PRESENT, []);
       return new Date(Number(row?.['now']));
@@ -209,6 +212,7 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher): Maintenance {
     ...sqliteCleaningUp(sql, cipher),
     ...sqliteEventLog(sql),
     ...followedWallets(sqliteJobs(sql), cipher, SQLITE_FOLLOWED),
+    ...issuedSubjects(sqliteJobs(sql), cipher, SQLITE_SUBJECTS),
     isCatchingUp: async () => sql.isCatchingUp(),
     time: () =>
       sql.transaction((run) => {

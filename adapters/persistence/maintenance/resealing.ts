@@ -10,6 +10,7 @@ import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { placeOf, tableOf } from '../rows/document-tables.ts';
 import { GRANTS, KEPT_ANSWERS, SESSIONS, STATUS_LISTS } from '../rows/session-codec.ts';
+import { SUBJECT_KEYS } from '../rows/subject-codec.ts';
 import { FOLLOWED_LISTS } from '../rows/wallet-status-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
@@ -65,6 +66,7 @@ const SEALED: readonly SealedColumn[] = [
   column(DEFERRED.name, 'error_message'),
   column(DEFERRED.name, 'wallet_statuses'),
   column(FOLLOWED_LISTS.name, 'place'),
+  column(SUBJECT_KEYS.name, 'secret'),
   {
     table: 'sealing_keys',
     key: ['id'],

@@ -105,6 +105,14 @@ export const FOLLOWED_WALLETS = [
   'alter table "deferred_transactions" add "wallet_statuses" text null',
 ];
 
+export const ISSUED_SUBJECTS = [
+  'create table "issued_subjects" ("tenant_id" varchar(255) not null, "fingerprint" varchar(255) not null, "session_id" varchar(255) not null, "batch_id" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "expires_at" bigint null, primary key ("tenant_id", "fingerprint", "session_id", "batch_id"))',
+  'create index "issued_subjects_by_expiry" on "issued_subjects" using brin ("expires_at")',
+  'create table "subject_keys" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "secret" text not null, primary key ("tenant_id", "id"))',
+  'create table "subject_revocations" ("tenant_id" varchar(255) not null, "fingerprint" varchar(255) not null, "session_id" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "due_at" bigint not null, primary key ("tenant_id", "fingerprint", "session_id", "credential_configuration_id"))',
+  'create index "subject_revocations_due" on "subject_revocations" ("due_at")',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -8,6 +8,7 @@ import { isUnexpected } from '../database-faults.ts';
 import { type Parts, partsOf } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
+import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
 import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import type { AuditAddition, PostgresChains } from './audit-chain.ts';
@@ -41,6 +42,21 @@ const COMMIT_AND_FOLLOW: Statement = {
   text: `${COMMIT.text}, follow_wallets_1($1, $3, $21, $22, $23, $24, $25, $26, $27, $28, $29)`,
 };
 
+/** The same with whom the credentials are about, whose fields come last. */
+const identifying = ({ name, text }: Statement, last: number): Statement => ({
+  name: `${name}_identified`,
+  text: `with i as (insert into issued_subjects (tenant_id, ${IDENTIFIED.join(', ')})
+       values ($1, ${IDENTIFIED.map((_, index) => `$${last + 1 + index}`).join(', ')})) ${text}`,
+});
+const COMMIT_IDENTIFIED = identifying(COMMIT, 20);
+const COMMIT_AND_FOLLOW_IDENTIFIED = identifying(COMMIT_AND_FOLLOW, 29);
+
+/** Of which others may go along: nobody waits in them for a row. */
+const GOES_TOGETHER: ReadonlySet<Statement> = new Set([
+  ...[COMMIT, COMMIT_AND_FOLLOW],
+  ...[COMMIT_IDENTIFIED, COMMIT_AND_FOLLOW_IDENTIFIED],
+]);
+
 /** Applies changes, each by one call of one function of the database. */
 export class PostgresCommit {
   readonly #sql: PostgresSql;
@@ -56,8 +72,14 @@ export class PostgresCommit {
   #callOf(tenantId: TenantId, change: Change, parameters: readonly Parameter[]): Call {
     const { keeps, session } = change;
     const following = followingOf(this.#cipher, tenantId, change);
+    const identified = identifiedBy(change);
+    const followed = following === undefined ? [] : followedBy(following);
+    if (identified !== undefined) {
+      const statement = following === undefined ? COMMIT_IDENTIFIED : COMMIT_AND_FOLLOW_IDENTIFIED;
+      return { statement, values: [...parameters, ...followed, ...identified] };
+    }
     if (following !== undefined)
-      return { statement: COMMIT_AND_FOLLOW, values: [...parameters, ...followedBy(following)] };
+      return { statement: COMMIT_AND_FOLLOW, values: [...parameters, ...followed] };
     if (keeps !== undefined) {
       const kept = KEPT_ANSWERS.write(this.#cipher, tenantId, keeps);
       return { statement: COMMIT_AND_KEEP, values: [...parameters, ...kept] };
@@ -75,10 +97,9 @@ export class PostgresCommit {
       if (change.audit === undefined) {
         const { statement, values } = callWith(undefined);
         // Others wait for the row of an answer that is kept: their neighbours would wait with them.
-        const [row] =
-          statement === COMMIT || statement === COMMIT_AND_FOLLOW
-            ? await this.#sql.queryTogether(tenantId, statement, values)
-            : await this.#sql.query(statement, values);
+        const [row] = GOES_TOGETHER.has(statement)
+          ? await this.#sql.queryTogether(tenantId, statement, values)
+          : await this.#sql.query(statement, values);
         return readCommitted(row, change);
       }
       const { by, change: told } = change.audit;

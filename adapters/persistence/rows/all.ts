@@ -11,6 +11,7 @@ import {
   UsedValueRow,
 } from './session.row.ts';
 import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
+import { IssuedSubjectRow, SubjectKeyRow, SubjectRevocationRow } from './subject.row.ts';
 import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 import { FallenBatchRow, FollowedListRow, FollowedStatusRow } from './wallet-status.row.ts';
 
@@ -29,6 +30,9 @@ export const allRows = [
   SessionEventRow,
   EventCursorRow,
   IssuedBatchRow,
+  SubjectKeyRow,
+  IssuedSubjectRow,
+  SubjectRevocationRow,
   StatusListRow,
   StatusEntryRow,
   FollowedListRow,

@@ -16,6 +16,7 @@ import {
   readRevisions,
   SESSIONS,
 } from '../rows/session-codec.ts';
+import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
 import { followingOf } from '../rows/wallet-status-codec.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
@@ -88,6 +89,7 @@ const NEW_SESSION = insert(SESSIONS.name, [...SESSIONS.columns, 'issued_count', 
 const NEW_GRANT = insert(GRANTS.name, [...GRANTS.columns, 'attempts', 'generation']);
 const NEW_AUTHORIZATION = insert(AUTHORIZATIONS.name, AUTHORIZATIONS.columns);
 const NEW_DEFERRED = insert(DEFERRED.name, DEFERRED.columns);
+const NEW_IDENTIFIED = insert('issued_subjects', IDENTIFIED);
 const ISSUED = insert(ISSUED_BATCHES.name, ISSUED_BATCHES.columns);
 const SUBJECT = insert('session_subjects', ['subject_hash', 'session_id'], 'on conflict do nothing');
 const RAISE_LIST = named(
@@ -169,6 +171,7 @@ export class SqliteCommit {
     write(NEW_AUTHORIZATION, parts.newAuthorization);
     write(NEW_DEFERRED, parts.newDeferred);
     write(ISSUED, parts.issued);
+    write(NEW_IDENTIFIED, identifiedBy(change));
     follow(run, tenantId, followingOf(this.#cipher, tenantId, change), now);
     write(SUBJECT, parts.subject);
     setStatuses(run, tenantId, parts);

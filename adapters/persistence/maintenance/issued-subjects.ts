@@ -1,0 +1,125 @@
+import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { IssuedSubjects, IssuedToSubject } from '../../../application/ports/issued-subjects.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { FINGERPRINTS, SUBJECT_KEYS } from '../rows/subject-codec.ts';
+import { named, type Row, type Statement } from '../statement.ts';
+import type { JobSql } from './job-sql.ts';
+
+/** In which the dialects differ: whether a text is among the elements of an array parameter. */
+export type SubjectWords = { readonly among: (parameter: string) => string };
+export const POSTGRES_SUBJECTS: SubjectWords = { among: (parameter) => `= any(${parameter}::text[])` };
+export const SQLITE_SUBJECTS: SubjectWords = {
+  among: (parameter) => `in (select value from json_each(${parameter}))`,
+};
+
+const FIND_KEY = named('subject_key', 'select * from subject_keys where tenant_id = $1');
+/** Nothing is left of a tenant that was removed at this moment. */
+const NEW_KEY = named(
+  'new_subject_key',
+  `insert into subject_keys (tenant_id, id, secret) select t.id, $2, $3 from tenants t where t.id = $1
+   on conflict do nothing`,
+);
+const DUE = named(
+  'due_subject_revocations',
+  'select * from subject_revocations where due_at <= $1 order by due_at limit $2',
+);
+const BATCHES = named(
+  'batches_of_subject',
+  `select batch_id from issued_subjects
+   where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4`,
+);
+const FULFILLED = named(
+  'subject_revocation_fulfilled',
+  `delete from subject_revocations
+   where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4`,
+);
+const POSTPONE = named(
+  'postpone_subject_revocation',
+  `update subject_revocations set due_at = $5
+   where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4`,
+);
+
+export function issuedSubjects(sql: JobSql, cipher: Cipher, { among }: SubjectWords): IssuedSubjects {
+  const COUNT = named(
+    'count_batches_of_subjects',
+    `select count(*) as batches from (select 1 as one from issued_subjects
+       where tenant_id = $1 and fingerprint ${among('$2')} limit $3) s`,
+  );
+  const order = (name: string, condition: string): Statement =>
+    named(
+      name,
+      `insert into subject_revocations (tenant_id, fingerprint, session_id, credential_configuration_id, due_at)
+       select distinct tenant_id, fingerprint, session_id, credential_configuration_id, cast($3 as bigint)
+       from issued_subjects where tenant_id = $1 and fingerprint ${among('$2')} ${condition}
+       on conflict do nothing`,
+    );
+  const ORDER = order('order_subject_revocations', 'and true');
+  const ORDER_SOME = order(
+    'order_some_subject_revocations',
+    `and credential_configuration_id ${among('$4')}`,
+  );
+  const ORDERS = named(
+    'subject_revocations_of',
+    `select * from subject_revocations where tenant_id = $1 and fingerprint ${among('$2')}
+     order by due_at limit $3`,
+  );
+  const LET_GO = named(
+    'let_subjects_go',
+    `delete from issued_subjects
+     where tenant_id = $1 and fingerprint = $2 and session_id = $3 and batch_id ${among('$4')}`,
+  );
+  return {
+    async subjectKey(tenantId, fresh) {
+      const stored = async () => {
+        const [row] = await sql.all(FIND_KEY, tenantId);
+        return row && SUBJECT_KEYS.read(cipher, row).secret;
+      };
+      const known = await stored();
+      if (known !== undefined) return known;
+      const fields = SUBJECT_KEYS.write(cipher, tenantId, { id: FINGERPRINTS, secret: fresh });
+      await sql.change(NEW_KEY, tenantId, ...fields);
+      const made = await stored();
+      if (made === undefined) throw new Error('the tenant is gone');
+      return made;
+    },
+    async countBatches(tenantId, fingerprints, limit) {
+      return Number((await sql.all(COUNT, tenantId, fingerprints, limit))[0]?.['batches']);
+    },
+    async orderRevocations(tenantId, fingerprints, configurationIds, now) {
+      const asked = [tenantId, fingerprints, now.getTime()] as const;
+      if (configurationIds === undefined) await sql.change(ORDER, ...asked);
+      else await sql.change(ORDER_SOME, ...asked, configurationIds);
+    },
+    async revocationOrdersOf(tenantId, fingerprints, limit) {
+      return (await sql.all(ORDERS, tenantId, fingerprints, limit)).map(readOrder);
+    },
+    async dueRevocationOrders(now, limit) {
+      return (await sql.all(DUE, now.getTime(), limit)).map(readOrder);
+    },
+    async batchesOf(about) {
+      return (await sql.all(BATCHES, ...keyOf(about))).map((row) => String(row['batch_id']));
+    },
+    async fulfilOrder(about, batchIds) {
+      const [tenantId, fingerprint, sessionId] = keyOf(about);
+      // First, so that what stops in between is done again.
+      await sql.change(LET_GO, tenantId, fingerprint, sessionId, batchIds);
+      await sql.change(FULFILLED, ...keyOf(about));
+    },
+    async postponeOrder(about, until) {
+      await sql.change(POSTPONE, ...keyOf(about), until.getTime());
+    },
+  };
+}
+
+function keyOf({ tenantId, fingerprint, sessionId, credentialConfigurationId }: IssuedToSubject) {
+  return [tenantId, fingerprint, sessionId, credentialConfigurationId] as const;
+}
+
+function readOrder(row: Row): IssuedToSubject {
+  return {
+    tenantId: row['tenant_id'] as TenantId,
+    fingerprint: String(row['fingerprint']),
+    sessionId: row['session_id'] as SessionId,
+    credentialConfigurationId: String(row['credential_configuration_id']),
+  };
+}

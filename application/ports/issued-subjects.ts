@@ -1,0 +1,41 @@
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+
+/** What one session issued of one configuration to one person. */
+export type IssuedToSubject = {
+  readonly tenantId: TenantId;
+  readonly fingerprint: string;
+  readonly sessionId: SessionId;
+  readonly credentialConfigurationId: string;
+};
+
+/** Credentials by the persons whom they are about. Nothing here says who these are. */
+export type IssuedSubjects = {
+  /** The key of a tenant's fingerprints. @param fresh becomes it where there is none yet. */
+  subjectKey(tenantId: TenantId, fresh: Buffer): Promise<Buffer>;
+  /** How many batches of credentials have one of these fingerprints; counts no further than `limit`. */
+  countBatches(tenantId: TenantId, fingerprints: readonly string[], limit: number): Promise<number>;
+  /**
+   * Orders that what has one of these fingerprints is revoked. What is issued afterwards is not meant.
+   * @param configurationIds only what was issued of these; of all where it is undefined.
+   */
+  orderRevocations(
+    tenantId: TenantId,
+    fingerprints: readonly string[],
+    configurationIds: readonly string[] | undefined,
+    now: Date,
+  ): Promise<void>;
+  /** Orders of one tenant about these fingerprints, those that wait longest first. */
+  revocationOrdersOf(
+    tenantId: TenantId,
+    fingerprints: readonly string[],
+    limit: number,
+  ): Promise<readonly IssuedToSubject[]>;
+  /** Orders of all tenants that are due, those that wait longest first. */
+  dueRevocationOrders(now: Date, limit: number): Promise<readonly IssuedToSubject[]>;
+  /** Ids of the batches that an order is about. */
+  batchesOf(order: IssuedToSubject): Promise<readonly string[]>;
+  /** These were revoked: there is nothing left to do about them. */
+  fulfilOrder(order: IssuedToSubject, batchIds: readonly string[]): Promise<void>;
+  /** It could not be done: others come first. */
+  postponeOrder(order: IssuedToSubject, until: Date): Promise<void>;
+};

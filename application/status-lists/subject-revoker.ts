@@ -1,0 +1,85 @@
+import type { TenantActor } from '../../domain/audit/audit-entry.ts';
+import { describeRevocation } from '../../domain/audit/describe-change.ts';
+import type { Change } from '../../domain/changes/change.ts';
+import { SESSION_STATUSES } from '../../domain/sessions/session.ts';
+import type { IssuedBatch, StatusChange } from '../../domain/status-lists/status-list.ts';
+import { WORLD } from '../known.ts';
+import { needs } from '../needs.ts';
+import type { IssuedToSubject } from '../ports/issued-subjects.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { StatusAllocator } from './status-allocator.ts';
+
+const REVOKED = 1;
+/** Issuances of one session that may come in between. */
+const ATTEMPTS = 10;
+
+/** Revokes what a session issued to one person, in one transaction. */
+export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAllocator }) {
+  /** @returns how many credentials were revoked. @throws Error when issuances of the session come in between all the time. */
+  async revoke(configured: TenantConfiguration, order: IssuedToSubject, by: TenantActor): Promise<number> {
+    const { store } = this.ports;
+    for (let left = ATTEMPTS; left > 0; left--) {
+      const read = await store.read(order.tenantId).issued(order.sessionId);
+      // Later, so that what is missing here makes the session refuse the change.
+      const own = await store.maintenance.batchesOf(order);
+      const batches = read?.batches ?? [];
+      const statuses = await this.#changesOf(
+        configured,
+        batches.filter(({ id }) => own.includes(id)),
+      );
+      const isDone = statuses.length === 0 || (await this.#commit(order, read, own, statuses, by));
+      if (!isDone) continue;
+      await store.maintenance.fulfilOrder(order, own);
+      return statuses.length;
+    }
+    throw new Error('the session issues credentials all the time');
+  }
+
+  /** @returns false where the session issued something meanwhile. */
+  async #commit(
+    { tenantId, sessionId, credentialConfigurationId }: IssuedToSubject,
+    read:
+      | { readonly configurationIds: readonly string[] | undefined; readonly batches: IssuedBatch[] }
+      | undefined,
+    own: readonly string[],
+    statuses: readonly StatusChange[],
+    by: TenantActor,
+  ): Promise<boolean> {
+    const { store, clock, tenantConfigurations } = this.ports;
+    const { configurationIds = [], batches = [] } = read ?? {};
+    const place = configurationIds.indexOf(credentialConfigurationId);
+    // Several persons may have come by one offer: then it goes on for the others.
+    const isTheirs = batches
+      .filter((batch) => batch.credentialConfigurationId === credentialConfigurationId)
+      .every(({ id }) => own.includes(id));
+    const change: Change = {
+      session: {
+        id: sessionId,
+        anytime: SESSION_STATUSES,
+        issuedExactly: batches.length,
+        bars: { mask: isTheirs && place >= 0 ? 2 ** place : 0, barred: true },
+      },
+      statuses,
+      audit: { by, change: describeRevocation({ sessionId, credentialConfigurationId }, statuses) },
+    };
+    const committed = await store.commit(tenantId, change, clock.now());
+    if (committed.done) tenantConfigurations.committed(tenantId, change, committed);
+    else if (committed.part !== 'session')
+      throw new Error(`credentials could not be revoked: ${committed.part}`);
+    return committed.done;
+  }
+
+  async #changesOf(
+    configured: TenantConfiguration,
+    batches: readonly IssuedBatch[],
+  ): Promise<readonly StatusChange[]> {
+    const lists = new Map((await configured.statusLists()).map((list) => [list.id, list]));
+    return batches.flatMap(({ statusListId, firstCounter, count }): StatusChange[] => {
+      const list = lists.get(statusListId ?? '');
+      if (list === undefined || firstCounter === null) return [];
+      const { tenantId } = configured;
+      const indices = this.ports.statusAllocator.indicesOf(tenantId, list, firstCounter, count);
+      return indices.map((index) => ({ listId: list.id, index, status: REVOKED }));
+    });
+  }
+}

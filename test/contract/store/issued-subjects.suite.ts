@@ -1,0 +1,125 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { IssuedToSubject } from '../../../application/ports/issued-subjects.ts';
+import type { Store } from '../../../application/ports/store.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { FollowingBatch } from '../../../domain/status-lists/wallet-status.ts';
+import { aBatch, addTenant, NOW, openOffer, seconds } from './builders.ts';
+
+const FOREVER = 100_000;
+
+export function describeIssuedSubjects(open: () => Store): void {
+  describe('credentials by the persons whom they are about', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    let session: Session;
+    let fingerprint: string;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+      ({ session } = await openOffer(store, tenantId));
+      fingerprint = randomUUID();
+    });
+    type Issuing = { readonly of?: string; readonly endsAt?: Date | null; readonly follows?: FollowingBatch };
+    const issue = (
+      id: string,
+      { of = 'card', endsAt = null, follows }: Issuing = {},
+      named = fingerprint,
+    ) => {
+      const issued = aBatch(session, { id, credentialConfigurationId: of });
+      const identifies = { fingerprint: named, batch: issued, endsAt };
+      return store.commit(tenantId, { issued, identifies, ...(follows && { follows }) }, NOW);
+    };
+    const order = (configurations?: string[], tenant = tenantId) =>
+      store.maintenance.orderRevocations(tenant, [fingerprint], configurations, NOW);
+    const ordered = (limit = 10) => store.maintenance.revocationOrdersOf(tenantId, [fingerprint], limit);
+    const about = (of = 'card'): IssuedToSubject => ({
+      ...{ tenantId, fingerprint, sessionId: session.id, credentialConfigurationId: of },
+    });
+
+    it('have one key for each tenant, which is made once', async () => {
+      const { maintenance } = store;
+      const keys = await Promise.all(
+        Array.from({ length: 5 }, () => maintenance.subjectKey(tenantId, randomBytes(32))),
+      );
+      expect(new Set(keys.map((key) => key.toString('hex'))).size).to.equal(1);
+      const other = await maintenance.subjectKey(await addTenant(store), randomBytes(32));
+      expect(other).to.not.deep.equal(keys[0]);
+      const nobody = maintenance.subjectKey('nobody' as TenantId, randomBytes(32));
+      expect(await nobody.catch((error: Error) => error.message)).to.equal('the tenant is gone');
+    });
+
+    it('are on record with their issuance, or not at all, also beside what follows a wallet', async () => {
+      const statuses = [
+        { uri: 'https://provider.example/1', anchor: 'anchor', idx: 3, listId: randomUUID() },
+      ];
+      const follows = { batchId: 'two', sessionId: session.id, endsAt: null, statuses };
+      expect((await issue('one')).done).to.equal(true);
+      expect((await issue('two', { follows })).done).to.equal(true);
+      const issued = aBatch(session, { id: 'gone' });
+      const never = { id: session.id, running: ['failed'], issuedBelow: 1 } as const;
+      const refused = await store.commit(
+        tenantId,
+        { issued, identifies: { fingerprint, batch: issued, endsAt: null }, session: never },
+        NOW,
+      );
+      expect(refused.done).to.equal(false);
+      expect((await store.maintenance.batchesOf(about())).toSorted()).to.deep.equal(['one', 'two']);
+      const list = { tenantId, id: statuses[0]?.listId ?? '' };
+      expect(await store.maintenance.followers(list, [3], 10)).to.have.length(1);
+      expect(await store.maintenance.countBatches(tenantId, [fingerprint], 10)).to.equal(2);
+      expect(await store.maintenance.countBatches(tenantId, [fingerprint], 1)).to.equal(1);
+      expect(await store.maintenance.countBatches(tenantId, ['another'], 10)).to.equal(0);
+    });
+
+    it('are ordered to be revoked for each session and configuration, once', async () => {
+      await issue('one');
+      await issue('two');
+      await issue('three', { of: 'other' });
+      await issue('bob', {}, randomUUID());
+      await order();
+      await order();
+      expect((await ordered()).map((each) => each.credentialConfigurationId).toSorted()).to.deep.equal([
+        'card',
+        'other',
+      ]);
+      expect(await ordered(1)).to.have.length(1);
+      const due = (await store.maintenance.dueRevocationOrders(NOW, 1_000)).filter(
+        (each) => each.tenantId === tenantId,
+      );
+      expect(due).to.deep.equal(await ordered());
+      expect(await store.maintenance.dueRevocationOrders(seconds(-1), 1_000)).to.deep.equal([]);
+    });
+
+    it('are ordered to be revoked of some configurations, and of no other tenant', async () => {
+      await issue('one');
+      await issue('two', { of: 'other' });
+      await order(['other', 'none']);
+      expect(await ordered()).to.deep.equal([about('other')]);
+      await order(undefined, await addTenant(store));
+      expect(await ordered()).to.deep.equal([about('other')]);
+    });
+
+    it('are let go when they were revoked, and wait when they could not be', async () => {
+      await issue('one');
+      await issue('two');
+      await order();
+      const { maintenance } = store;
+      await maintenance.postponeOrder(about(), seconds(60));
+      const due = async (now: Date) =>
+        (await maintenance.dueRevocationOrders(now, 1_000)).some((each) => each.tenantId === tenantId);
+      expect([await due(seconds(59)), await due(seconds(60))]).to.deep.equal([false, true]);
+      await maintenance.fulfilOrder(about(), ['one']);
+      expect([await ordered(), await maintenance.batchesOf(about())]).to.deep.equal([[], ['two']]);
+    });
+
+    it('are forgotten when they have ended', async () => {
+      await issue('short', { endsAt: seconds(5) });
+      await issue('long', { endsAt: seconds(FOREVER) });
+      await issue('endless');
+      for (let gone = 500; gone >= 500; ) gone = await store.maintenance.forgetExpired(seconds(5), 500);
+      expect((await store.maintenance.batchesOf(about())).toSorted()).to.deep.equal(['endless', 'long']);
+    });
+  });
+}

@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import type { TenantCaller } from '../../../application/caller.ts';
+import { MAX_BATCHES, SubjectRevocation } from '../../../application/status-lists/revoke-by-subject.ts';
+import type { Change } from '../../../domain/changes/change.ts';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { ACME } from '../verification-flow/kit.ts';
+import { anOffer, Wallet } from '../wallet.ts';
+import { endOf, WalletWorld } from '../wallet-kit.ts';
+
+const ADA = { number: '17', name: 'Ada' };
+const BOB = { number: '18', name: 'Bob' };
+const MDOC = { format: 'mso_mdoc', docType: 'org.example.badge', display: [{ name: 'Badge' }] };
+const BADGE_NUMBER = ['org.example.badge', 'number'];
+
+describe('RevokeBySubject', () => {
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  beforeEach(async () => {
+    world = await WalletWorld.open();
+    wallet = new Wallet(world);
+    const identified = { statusManagement: true, subjectClaims: [['number']] };
+    for (const id of ['card', 'other']) await world.offers({ id, ...identified });
+    await world.offers({ id: 'badge', config: MDOC, ...identified, subjectClaims: [BADGE_NUMBER] });
+  });
+  afterEach(() => sinon.restore());
+
+  const inline = (ids: readonly string[], claims: object) =>
+    Object.fromEntries(ids.map((id) => [id, { type: 'inline', claims }]));
+  const held = async (claims: object, ids: readonly string[] = ['card']) => {
+    const made = await anOffer(world, {
+      credentialConfigurationIds: ids,
+      credentialClaims: inline(ids, claims),
+    });
+    const token = await wallet.token(made);
+    const issue = (id = ids[0] ?? '') => wallet.issue(token, { credential_configuration_id: id });
+    return { session: made.session.id, issue, issued: await issue() };
+  };
+  const statusOf = async (session: string): Promise<number[]> => {
+    const read = await world.store.read(ACME).issued(session as never);
+    const lists = await (await world.caller()).configured.statusLists();
+    const all: number[] = [];
+    for (const { statusListId, firstCounter, count } of read?.batches ?? []) {
+      const list = lists.find(({ id }) => id === statusListId);
+      if (list === undefined || firstCounter === null) continue;
+      const entries = await world.store.read(ACME).statusEntries(list.id, 0);
+      for (const index of world.statusAllocator.indicesOf(ACME, list, firstCounter, count))
+        all.push(entries.find((entry) => entry.index === index)?.status ?? 0);
+    }
+    return all;
+  };
+  const revoke = async (revocation: object, rights: Partial<TenantCaller> = {}, tenantId = ACME) => {
+    const caller = { ...(await world.caller(tenantId)), ...rights };
+    return world.revokeBySubject.execute(caller, SubjectRevocation.parse(revocation));
+  };
+
+  it('revokes what all sessions issued to the person, and nothing of anybody else', async () => {
+    const [one, two, bob] = [
+      await held(ADA),
+      await held({ ...ADA, name: 'Ada L.' }, ['other']),
+      await held(BOB),
+    ];
+    expect(await revoke({ claims: { number: '17', name: 'whatever' } })).to.deep.equal({
+      revoked: 2,
+      pending: 0,
+    });
+    expect([
+      await statusOf(one.session),
+      await statusOf(two.session),
+      await statusOf(bob.session),
+    ]).to.deep.equal([[1], [1], [0]]);
+    expect(await endOf(one.issue()), 'its wallet fetches no other one').to.equal('credential_request_denied');
+    expect(await endOf(bob.issue())).to.equal('done');
+    expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
+  });
+
+  it('tells values of different kinds apart, and other values', async () => {
+    const one = await held(ADA);
+    for (const number of ['170', '17 ', 17, '', 'Ada'])
+      if (number === '') expect(await endOf(revoke({ claims: { number } }))).to.equal('invalid_input');
+      else expect((await revoke({ claims: { number } })).revoked, String(number)).to.equal(0);
+    expect(await statusOf(one.session)).to.deep.equal([0]);
+  });
+
+  it('finds an mdoc by its elements, with and without their namespace', async () => {
+    for (const claims of [{ number: '17' }, { 'org.example.badge': { number: '17' } }]) {
+      const one = await held(ADA, ['badge']);
+      expect((await revoke({ claims })).revoked).to.equal(1);
+      expect(await statusOf(one.session)).to.deep.equal([1]);
+    }
+  });
+
+  it('leaves the session open for others who came by the same offer', async () => {
+    const one = await held(ADA);
+    // As its backend would for the next one who logs in.
+    const second = sinon.stub(world.claimsProvider, 'atHand').resolves(BOB);
+    await one.issue();
+    second.restore();
+    expect((await revoke({ claims: ADA })).revoked).to.equal(1);
+    expect(await statusOf(one.session)).to.deep.equal([1, 0]);
+    expect(await endOf(one.issue())).to.equal('done');
+  });
+
+  it('is stated by the call for what a configuration says no more', async () => {
+    const one = await held(ADA);
+    await world.offers({ id: 'card', statusManagement: true });
+    await world.offers({ id: 'other', statusManagement: true });
+    expect(await endOf(revoke({ claims: { name: 'Ada' } }))).to.equal('invalid_input');
+    expect((await revoke({ claims: ADA, subjectClaims: [['number']] })).revoked).to.equal(1);
+    expect(await statusOf(one.session)).to.deep.equal([1]);
+  });
+
+  it('keeps a client to the configurations that it may use, and to the one that it names', async () => {
+    const [card, other] = [await held(ADA), await held(ADA, ['other'])];
+    const restricted = { allowedIssuanceConfigs: ['other'] };
+    expect(await endOf(revoke({ claims: ADA, credentialConfigurationId: 'card' }, restricted))).to.equal(
+      'forbidden',
+    );
+    expect((await revoke({ claims: ADA }, restricted)).revoked).to.equal(1);
+    expect([await statusOf(card.session), await statusOf(other.session)]).to.deep.equal([[0], [1]]);
+    expect((await revoke({ claims: ADA, credentialConfigurationId: 'other' })).revoked).to.equal(0);
+    expect((await revoke({ claims: ADA, credentialConfigurationId: 'card' })).revoked).to.equal(1);
+  });
+
+  it('does not reach another tenant, whose fingerprint of the same person is another one', async () => {
+    const one = await held(ADA);
+    await world.addTenant('bravo' as typeof ACME);
+    await world.offers(
+      { id: 'card', statusManagement: true, subjectClaims: [['number']] },
+      'bravo' as typeof ACME,
+    );
+    expect((await revoke({ claims: ADA }, {}, 'bravo' as typeof ACME)).revoked).to.equal(0);
+    expect(await statusOf(one.session)).to.deep.equal([0]);
+    const mine = (await world.caller()).configured;
+    const theirs = (await world.caller('bravo' as typeof ACME)).configured;
+    const ways = [{ paths: [['number']], isFlat: false }];
+    const { subjectFingerprints } = world;
+    const all = await Promise.all(
+      [mine, theirs].map((tenant) => subjectFingerprints.ofDescribed(tenant, ADA, ways)),
+    );
+    expect(all[0]).to.not.deep.equal(all[1]);
+  });
+
+  it('refuses claims that fit more than a person could have', async () => {
+    await held(ADA);
+    const maintenance = { ...world.store.maintenance, countBatches: async () => MAX_BATCHES + 1 };
+    sinon.stub(world.store, 'maintenance').get(() => maintenance);
+    expect(await endOf(revoke({ claims: ADA }))).to.equal('conflict');
+  });
+
+  it('goes on when the session issues at the same moment, and misses nothing of it', async () => {
+    const one = await held(ADA);
+    const { store } = world;
+    const commit = store.commit.bind(store);
+    let isFirst = true;
+    sinon.stub(store, 'commit').callsFake(async (tenantId, change: Change, now) => {
+      if (change.statuses !== undefined && isFirst) {
+        isFirst = false;
+        await one.issue();
+      }
+      return commit(tenantId, change, now);
+    });
+    expect((await revoke({ claims: ADA })).revoked).to.equal(2);
+    expect(await statusOf(one.session)).to.deep.equal([1, 1]);
+  });
+
+  it('is done by the job where the call died, once, and for each session by itself', async () => {
+    const [one, two] = [await held(ADA), await held(ADA, ['other'])];
+    const revoking = sinon.stub(world.subjectRevoker, 'revoke').rejects(new Error('gone'));
+    await endOf(revoke({ claims: ADA }).catch((error: Error) => expect(error.message).to.equal('gone')));
+    revoking.restore();
+    expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[0], [0]]);
+    const job = (limit: number) => world.fulfilRevocations.execute(world.clock.now(), limit);
+    expect(await job(1)).to.equal(1);
+    expect([...(await statusOf(one.session)), ...(await statusOf(two.session))].sort()).to.deep.equal([0, 1]);
+    expect([await job(5), await job(5)]).to.deep.equal([1, 0]);
+    expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[1], [1]]);
+  });
+
+  it('holds up nobody else when one cannot be done', async () => {
+    const [one, two] = [await held(ADA), await held(ADA, ['other'])];
+    sinon.stub(world.subjectRevoker, 'revoke').rejects(new Error('gone'));
+    await revoke({ claims: ADA }).catch(() => {});
+    sinon.restore();
+    const original = world.subjectRevoker.revoke.bind(world.subjectRevoker);
+    const failing = sinon.stub(world.subjectRevoker, 'revoke').callsFake((configured, order, by) => {
+      if (order.sessionId === one.session) throw new Error('cannot');
+      return original(configured, order, by);
+    });
+    const now = world.clock.now();
+    expect(await world.fulfilRevocations.execute(now, 5)).to.equal(2);
+    expect(await world.fulfilRevocations.execute(now, 5), 'it waits').to.equal(0);
+    failing.restore();
+    expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[0], [1]]);
+    expect(await world.fulfilRevocations.execute(new Date(now.getTime() + 300_000), 5)).to.equal(1);
+    expect(await statusOf(one.session)).to.deep.equal([1]);
+  });
+
+  it('is not issued without the claims that identify its person', async () => {
+    for (const number of [null, '', ['17'], { at: 17 }, 'x'.repeat(1_001)]) {
+      const claims = { name: 'Ada', number };
+      expect(await endOf(held(claims)), String(number)).to.not.equal('done');
+    }
+    expect(await endOf(held({ name: 'Ada' }))).to.not.equal('done');
+  });
+
+  it('is configured for what has a status, by paths of its format', () => {
+    const parse = (changes: object) =>
+      CredentialConfigurationBody.safeParse({
+        ...{ id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] } },
+        ...{ statusManagement: true, subjectClaims: [['number']], ...changes },
+      });
+    expect(parse({}).success).to.equal(true);
+    for (const changes of [
+      { statusManagement: false },
+      { config: MDOC },
+      ...[[], [[]], [['']], [[3]], 'number'].map((subjectClaims) => ({ subjectClaims })),
+    ])
+      expect(parse(changes).error?.issues[0]?.path[0], JSON.stringify(changes)).to.equal('subjectClaims');
+  });
+});
