@@ -17,7 +17,7 @@ import { Registrar } from '../ports/registrar.ts';
 import { Store } from '../ports/store.ts';
 import { SingleFlight } from '../single-flight.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
+import { accessChainOf, assertOfSubject, assertOfUse } from './certificate-subject.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { registrarFailure } from './registrar-failures.ts';
 import {
@@ -91,6 +91,8 @@ export class RegistrationCertificates extends needs({
     );
     const certificate = await this.usable(configured, wanted, now);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
+    // What was ordered for this use says what the order said.
+    if (request.body === undefined) assertOfUse(configured, certificate, purpose);
     return { format: 'registration_cert', data: certificate.jwt };
   }
 
@@ -109,6 +111,8 @@ export class RegistrationCertificates extends needs({
     const certificate = await this.obtainable(configured, wanted, now);
     const chain = accessChainOf(await configured.keyChains(), now, accessKeyChainId);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
+    // What was ordered for this use says what the order said.
+    if (request.body === undefined) assertOfUse(configured, certificate, purpose);
   }
 
   /** @throws Failure when there is none that is good for what is wanted. */

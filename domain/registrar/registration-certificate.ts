@@ -10,6 +10,7 @@ import { defined } from '../shared/defined.ts';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import type { RegisteredCredential } from './coverage.ts';
+import { readPurposes, type StatedPurpose } from './stated-purpose.ts';
 
 const TYPE = 'rc-wrp+jwt';
 const MAX_LENGTH = 64 * 1024;
@@ -46,6 +47,8 @@ export type RegistrationCertificate = {
   /** That of the party which asks on its behalf. */
   readonly intermediary?: string;
   readonly intendedUseId?: string;
+  /** Why it asks, in the words that users see; undefined where it does not say. */
+  readonly purposes?: readonly StatedPurpose[];
   /** Undefined: none are registered. */
   readonly credentials?: readonly RegisteredCredential[];
   /** Types that its subject may issue (`provides_attestations`). Undefined: none are registered. */
@@ -102,10 +105,12 @@ export function readRegistrationCertificate({
   if (issuedAt === undefined) throw malformed('iat');
   const notBefore = readTime(payload, 'nbf');
   const expiresAt = readTime(payload, 'exp');
+  const purposes = readPurposes(payload['purpose']);
   const subject = readParty(payload['sub'], 'sub');
   if (subject === undefined) throw malformed('sub');
   return defined({
     ...{ subject, intermediary, intendedUseId, issuedAt, notBefore, expiresAt },
+    purposes: purposes.length === 0 ? undefined : purposes,
     credentials: credentials === undefined ? undefined : readCredentials(credentials),
     provides: readProvided(payload['provides_attestations'] ?? payload['provided_attestations']),
     status: payload['status'],

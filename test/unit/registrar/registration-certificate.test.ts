@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { assertOfUse } from '../../../application/registrar/certificate-subject.ts';
 import { buildSigningInput } from '../../../domain/formats/jose/compact.ts';
 import { organizationIdentifiers } from '../../../domain/registrar/organization-identifier.ts';
 import {
@@ -174,6 +175,40 @@ describe('A registration certificate', () => {
   for (const [what, payload, good] of times) {
     it(`is used ${what}`, () => {
       expect(timeFault(read(payload), NOW) === undefined).to.equal(good);
+    });
+  }
+});
+
+describe('The purpose that a registration certificate says', () => {
+  const purpose = [{ lang: 'en', content: 'Opening an account' }];
+  const cases: [string, unknown, object[] | null, boolean][] = [
+    ['the same', purpose, purpose, true],
+    ['the same in another case of the language', [{ ...purpose[0], lang: 'EN' }], purpose, true],
+    ['one in another language', [{ lang: 'de', content: 'Kontoeröffnung' }], purpose, true],
+    ['none', undefined, purpose, true],
+    ['what nobody can read', [{ lang: 'en' }, 7, 'x'], purpose, true],
+    ['one, where the configuration says none', purpose, null, true],
+    ['another one', [{ lang: 'en', content: 'Age check' }], purpose, false],
+    ['one of two in the same language', [{ lang: 'en', content: 'Age check' }, ...purpose], purpose, true],
+    [
+      'the same in one language and another one in the other',
+      [...purpose, { lang: 'de', content: 'Alter' }],
+      [...purpose, { lang: 'de', content: 'Konto' }],
+      false,
+    ],
+  ];
+  for (const [what, said, configured, good] of cases) {
+    const refusal = (profile: 'eu' | 'haip') => {
+      try {
+        assertOfUse({ profile }, { ...read({ purpose: said }), jwt: '' }, configured as never);
+      } catch (error) {
+        return (error as { errors?: unknown; message: string }).message;
+      }
+      return 'accepted';
+    };
+    it(`${good ? 'may' : 'must not'} be ${what} under the profile \`eu\` (ARF RPRC_09, RPRC_19)`, () => {
+      expect(refusal('eu') === 'accepted').to.equal(good);
+      expect(refusal('haip'), 'nobody else looks').to.equal('accepted');
     });
   }
 });

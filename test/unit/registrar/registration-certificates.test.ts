@@ -267,6 +267,28 @@ describe('Registration certificates', () => {
     await entry();
   });
 
+  it('of another use go into no request under the profile `eu`, and into no configuration', async () => {
+    registrar.claims = { purpose: [{ lang: 'en', content: 'Age check' }] };
+    const euro = await configured();
+    Object.defineProperty(euro, 'profile', { value: 'eu' });
+    const of = (content: string, request: RegistrationCertificateRequest) => {
+      const purpose = [{ lang: 'en', content }];
+      return { ...configuration(request, content), purpose };
+    };
+    const now = world.clock.now();
+    const ask = (content: string, request: RegistrationCertificateRequest = { id: 'brought' }) =>
+      certificates.entryFor(euro, of(content, request), undefined, now);
+    await ask('Age check');
+    for (const work of [
+      () => ask('Opening an account'),
+      () => certificates.check(euro, { ...of('Opening an account', { id: 'brought' }) } as never, now),
+    ]) {
+      const thrown = await work().catch((error: unknown) => error as Failure);
+      expect((thrown as Failure).details.errors?.[0]?.path).to.equal('purpose');
+    }
+    await ask('Opening an account', { body: {} });
+  });
+
   it('are tried again at once when somebody saves the configuration', async () => {
     registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
     await failure();
