@@ -99,6 +99,33 @@ for (const kind of databases()) {
       });
     }
 
+    it('no time to the second, and of what was issued the run of indices and its day', async () => {
+      for (const [mode, { ids }] of worlds) {
+        for (const id of [ids.issuance, ids.verification]) {
+          const rows = await rowsOf(id);
+          for (const row of rows)
+            for (const [column, value] of Object.entries(row))
+              if (Number(value) > 1_000_000_000_000)
+                expect(Number(value) % 86_400_000, `${mode} ${column}`).to.equal(0);
+        }
+        const [batch] = (await rowsOf(ids.issuance)).filter((row) => row['first_counter'] !== undefined);
+        const { session_id, id: name, ...issued } = batch as Row;
+        expect([session_id, name !== undefined], mode).to.deep.equal([ids.issuance, true]);
+        expect(Object.keys(issued).sort(), mode).to.deep.equal([
+          'count',
+          'credential_configuration_id',
+          'first_counter',
+          'issued_at',
+          'status_list_id',
+          'tenant_id',
+        ]);
+        const json = { sessionId: ids.issuance, status: 1 };
+        const { token } = worlds.get(mode) as Populated;
+        const revoked = await service.call('POST', '/session/revoke', { token, json });
+        expect([revoked.status, revoked.body.changed], revoked.text).to.deep.equal([201, 1]);
+      }
+    });
+
     it('never: why a backend had no credential for somebody', async () => {
       for (const left of [untilThen, await everything()]) {
         expect(left.includes((worlds.get('anonymize') as Populated).ids.issuance)).to.equal(true);

@@ -6,6 +6,12 @@ import { listOf, named, type Row } from '../statement.ts';
 import { UNSENT } from './event-log.ts';
 import type { JobSql } from './job-sql.ts';
 
+/**
+ * The day of a time, which alone is kept (ARF 3.0 ISSU_35b): to the millisecond it would lead from a credential that somebody has
+ * to the session that issued it.
+ */
+export const dayOf = (column: string) => `(${column}) - (${column}) % 86400000`;
+
 const LIVING_GRANT = `g.tenant_id = s.tenant_id and g.session_id = s.id and g.consumed_at is not null
   and g.revoked_at is null and g.expires_at > $1`;
 
@@ -33,10 +39,19 @@ function statementsFor(rows: Rows) {
     reduce: named(
       'reduce_renewed',
       `update sessions set request = null, outcome = null, version = version + 1, issued_mask = v.mask,
-         expires_at = case when expires_at > $2 then $2 else expires_at end,
+         expires_at = ${dayOf('case when expires_at > $2 then $2 else expires_at end')},
+         updated_at = ${dayOf('updated_at')}, claimed_at = ${dayOf('claimed_at')},
          kind = case when v.mode = 'full' then '${HIDDEN}' else kind end,
-         created_at = case when v.mode = 'full' then v.created else created_at end
+         created_at = case when v.mode = 'full' then v.created else ${dayOf('created_at')} end
        from ${rows} where sessions.tenant_id = v.tenant_id and sessions.id = v.id and sessions.issued_mask = v.seen`,
+    ),
+    roundBatches: named(
+      'round_batches_of_renewed',
+      `update issued_batches set issued_at = ${dayOf('issued_at')} where ${these()}`,
+    ),
+    roundEvents: named(
+      'round_events_of_renewed',
+      `update session_events set at = ${dayOf('at')} where ${these(`where v.mode <> 'full'`)}`,
     ),
     dropGrants: named(
       'drop_grants_of_renewed',
@@ -99,6 +114,8 @@ export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
       return document === undefined ? [] : [{ tenant_id: row['tenant_id'], id: row['id'], document }];
     });
     if (reduced.length > 0) await sql.change(statements.reduceGrants, JSON.stringify(reduced));
+    await sql.change(statements.roundBatches, these);
+    await sql.change(statements.roundEvents, these);
     for (const statement of statements.drop) await sql.change(statement, these);
     const [counted] = await sql.all(statements.countUnsent, these);
     await sql.change(statements.dropEvents, these);

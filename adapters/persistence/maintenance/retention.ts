@@ -8,7 +8,7 @@ import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
 import { listOf, named } from '../statement.ts';
 import { UNSENT } from './event-log.ts';
 import { postgresJobs, sqliteJobs } from './job-sql.ts';
-import { IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
+import { dayOf, IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
 
 type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 
@@ -44,9 +44,14 @@ const CLEAN_UP_POSTGRES = named(
    u as (delete from session_subjects u using p where u.tenant_id = p.tenant_id and u.session_id = p.id),
    e as (delete from session_events e using p
      where p.mode = 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id returning e.position),
+   b as (update issued_batches b set issued_at = ${dayOf('b.issued_at')} from p
+     where b.tenant_id = p.tenant_id and b.session_id = p.id),
+   l as (update session_events e set at = ${dayOf('e.at')} from p
+     where p.mode <> 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id),
    r as (delete from sessions s using p where p.mode = 'full' and s.tenant_id = p.tenant_id and s.id = p.id),
    a as (update sessions s set request = null, outcome = null, version = version + 1,
-       expires_at = least(expires_at, $1) from p
+       created_at = ${dayOf('created_at')}, updated_at = ${dayOf('updated_at')}, claimed_at = ${dayOf('claimed_at')},
+       expires_at = ${dayOf('least(expires_at, $1)')} from p
      where p.mode <> 'full' and s.tenant_id = p.tenant_id and s.id = p.id)
    select count(*) filter (where mode = 'full') as removed, count(*) filter (where mode <> 'full') as anonymized,
      (select count(*) from e where ${UNSENT}) as unsent
@@ -83,9 +88,18 @@ const COUNT_UNSENT = named(
 );
 const DROP_EVENTS = drop('session_events');
 const DROP_SESSIONS = drop('sessions', 'id');
+const ROUND_BATCHES = named(
+  'round_batches',
+  `update issued_batches set issued_at = ${dayOf('issued_at')} where (tenant_id, session_id) in ${THESE}`,
+);
+const ROUND_EVENTS = named(
+  'round_events',
+  `update session_events set at = ${dayOf('at')} where (tenant_id, session_id) in ${THESE}`,
+);
 const ANONYMIZE = named(
   'anonymize_sessions',
-  `update sessions set request = null, outcome = null, version = version + 1, expires_at = min(expires_at, $2)
+  `update sessions set request = null, outcome = null, version = version + 1, created_at = ${dayOf('created_at')},
+     updated_at = ${dayOf('updated_at')}, claimed_at = ${dayOf('claimed_at')}, expires_at = ${dayOf('min(expires_at, $2)')}
    where (tenant_id, id) in ${THESE}`,
 );
 
@@ -141,6 +155,8 @@ function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: num
   const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
   const full = pairs(due.filter((row) => row['mode'] === 'full'));
   for (const statement of DROP_WHAT_HANGS_ON_THEM) run.change(statement, pairs(due));
+  run.change(ROUND_BATCHES, pairs(due));
+  run.change(ROUND_EVENTS, kept);
   const unsent = Number(run.all(COUNT_UNSENT, full)[0]?.['unsent']);
   run.change(DROP_EVENTS, full);
   const removed = run.change(DROP_SESSIONS, full);
