@@ -142,6 +142,7 @@ export class GetIssuerMetadata extends needs({
       issuer: configured.issuer,
       issuance,
       configurations: await configured.credentialConfigurations(),
+      profile: configured.profile,
     };
     if (kind === 'chained-as') {
       if (issuance.chainedAs?.enabled !== true)

@@ -23,6 +23,7 @@ import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { acceptsChallenge, attestationChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
+import { openCombined } from './combined-proof.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
 
 /** What a request to an authorization server says about the client that sent it. */
@@ -32,6 +33,8 @@ export type ClientCredentials = {
   readonly attestation: readonly string[];
   /** Every `OAuth-Client-Attestation-PoP` header field as it came. */
   readonly attestationPop: readonly string[];
+  /** Every `DPoP` header field as it came. */
+  readonly dpop?: readonly string[];
 };
 
 export type AuthenticatedClient = {
@@ -40,6 +43,8 @@ export type AuthenticatedClient = {
   readonly clientId: string | undefined;
   /** RFC 7638 thumbprint of the attested key of this installation. */
   readonly instance?: string;
+  /** Whether the DPoP proof has to be by that key, and brought the challenge (draft 10 section 7.3). */
+  readonly isCombined?: true;
   /** Of the client's registration, if it names any. */
   readonly redirectUris?: readonly string[];
   /** Those that its wallet provider is known to use; others are not refused. */
@@ -84,7 +89,7 @@ export class ClientAuthenticator extends needs({
   async execute(
     configured: TenantConfiguration,
     audience: string,
-    { form, attestation, attestationPop }: ClientCredentials,
+    { form, attestation, attestationPop, dpop = [] }: ClientCredentials,
     now: Date,
   ): Promise<AuthenticatedClient> {
     const { client_id: clientId, client_assertion: assertion, client_assertion_type: type } = form;
@@ -97,14 +102,20 @@ export class ClientAuthenticator extends needs({
       throw invalidClient('authenticate with an attestation or with an assertion, not with both');
     }
     const call = { configured, audience, now, clientId };
-    const attested = openAttestation(attestation, attestationPop);
-    if (attested !== undefined && (await attests(configured))) return this.#attested(call, attested);
+    // HAIP 1.0 goes by draft 07, which has the header only
+    const mayCombine = dpop.length > 0 && configured.profile === null;
+    const attested = openAttestation(attestation, attestationPop, mayCombine);
+    if (attested !== undefined && (await attests(configured))) return this.#attested(call, attested, dpop);
     const registered = openAssertion(form);
     if (registered !== undefined) return this.#registered(call, registered);
     return unauthenticated(call);
   }
 
-  async #attested(call: Call, opened: OpenedAttestation): Promise<AuthenticatedClient> {
+  async #attested(
+    call: Call,
+    opened: OpenedAttestation,
+    dpop: readonly string[],
+  ): Promise<AuthenticatedClient> {
     const { configured, audience, now } = call;
     const { walletClients, walletProviders, attestationMaxAgeSeconds } = await configured.issuance();
     const provider = await this.ports.walletProviderTrust.check(
@@ -120,7 +131,7 @@ export class ClientAuthenticator extends needs({
     }
     const instanceKey = instanceKeyOf(opened);
     // Draft 10 section 7.2
-    if (!this.#verifies(pop, instanceKey)) {
+    if (pop !== undefined && !this.#verifies(pop, instanceKey)) {
       throw invalidAttestation('the signature of the proof of possession is wrong');
     }
     const issuance = await configured.issuance();
@@ -145,7 +156,9 @@ export class ClientAuthenticator extends needs({
     if (registration === undefined) {
       throw invalidAttestation('the sub of the attestation belongs to another wallet provider');
     }
-    this.#requireChallenge(call, accepted.challenge);
+    const { proof } = accepted;
+    const combined = proof === undefined ? openCombined(this.ports.signatures, dpop, instanceKey) : undefined;
+    this.#requireChallenge(call, proof === undefined ? combined : proof.challenge);
     // Last, since it asks an address that the attestation names
     const asked = await this.ports.walletProviderTrust.checkStatuses(configured, provider.issuer, {
       ...{ what: 'the wallet attestation', payload: attestation.payload, now },
@@ -161,7 +174,10 @@ export class ClientAuthenticator extends needs({
       instance: accepted.instance,
       knownRedirectUris: registration.redirectUris,
       ...(asked.statuses.length > 0 && { statuses: asked.statuses }),
-      used: [{ kind: 'client_jti', hash: accepted.hash, expiresAt: accepted.expiresAt }],
+      ...(proof === undefined
+        ? // The DPoP proof is spent as such.
+          { isCombined: true, used: [] }
+        : { used: [{ kind: 'client_jti', hash: proof.hash, expiresAt: proof.expiresAt }] }),
     };
   }
 

@@ -18,6 +18,8 @@ export type DpopExpectation = {
   readonly issuer: string;
   /** Only at protected resources. */
   readonly accessToken?: string;
+  /** Its nonce is the challenge of a client attestation, and was looked at. */
+  readonly hasChallenge?: true;
 };
 
 /** Judges DPoP proofs and hands out their nonces (RFC 9449). */
@@ -40,7 +42,8 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
       throw new Failure('invalid_dpop_proof', 'this issuer does not take the alg of the proof');
     }
     const accepted = acceptDpopProof(opened, expected);
-    await this.#checkNonce(configured, opened.payload['nonce'], expected);
+    if (expected.hasChallenge === undefined)
+      await this.#checkNonce(configured, opened.payload['nonce'], expected);
     return accepted;
   }
 

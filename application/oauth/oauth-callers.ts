@@ -14,7 +14,7 @@ import {
 import { DpopProofs } from './dpop-proofs.ts';
 
 /** A request to an endpoint of an authorization server, as it came. */
-export type OAuthRequest = ClientCredentials & {
+export type OAuthRequest = Omit<ClientCredentials, 'dpop'> & {
   /** Every `DPoP` header field. */
   readonly dpop: readonly string[];
 };
@@ -62,6 +62,7 @@ export class OAuthCallers extends needs({
       url: `${issuer}/${endpoint}`,
       issuer,
       now,
+      ...(client.isCombined && { hasChallenge: true }),
     });
     return {
       client,

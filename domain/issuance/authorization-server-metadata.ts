@@ -1,4 +1,5 @@
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
+import type { Profile } from '../shared/finding.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
@@ -18,6 +19,7 @@ export type AuthorizationServerParts = {
     | 'algorithms'
   >;
   readonly configurations: readonly CredentialConfiguration[];
+  readonly profile: Profile | null;
 };
 
 /**
@@ -48,7 +50,7 @@ export function chainedAsMetadata(parts: AuthorizationServerParts): JsonObject {
 
 function serverMetadata(
   server: string,
-  { issuance, configurations }: AuthorizationServerParts,
+  { issuance, configurations, profile }: AuthorizationServerParts,
   grantTypes: readonly string[],
 ): Record<string, unknown> {
   const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } =
@@ -57,6 +59,8 @@ function serverMetadata(
   const algorithms = publishedAlgorithms(issuance);
   // Where it is neither demanded nor trusted, wallets shall not try.
   const attests = walletAttestationRequired || walletProviderTrustLists.length > 0;
+  // HAIP 1.0 goes by draft 07, which knows the header only.
+  const combines = attests && profile === null;
   return {
     issuer: server,
     authorization_endpoint: `${server}/authorize`,
@@ -79,11 +83,20 @@ function serverMetadata(
     authorization_response_iss_parameter_supported: true,
     token_endpoint_auth_methods_supported: [
       ...(attests ? ['attest_jwt_client_auth'] : []),
+      ...(combines ? ['attest_jwt_client_auth_dpop'] : []),
       ...(hasClients ? ['private_key_jwt'] : []),
       ...(walletAttestationRequired ? [] : ['none']),
     ],
     // RFC 8414 section 2: needed with private_key_jwt
     token_endpoint_auth_signing_alg_values_supported: hasClients ? algorithms : undefined,
+    // Draft 10 of attestation-based client authentication, sections 8.3 and 10
+    client_attestation_pop_methods_supported: attests
+      ? [
+          'attestation_pop_jwt',
+          ...(combines ? ['dpop_combined'] : []),
+          ...(walletAttestationRequired ? [] : ['none']),
+        ]
+      : undefined,
     client_attestation_signing_alg_values_supported: attests ? algorithms : undefined,
     client_attestation_pop_signing_alg_values_supported: attests ? algorithms : undefined,
     dpop_signing_alg_values_supported: algorithms,

@@ -25,7 +25,8 @@ const refused = (message: string) => new Failure('invalid_client_attestation', m
 /** Both tokens taken apart; nothing they say is to be believed before their signatures are checked. */
 export type OpenedAttestation = {
   readonly attestation: CompactJws;
-  readonly pop: CompactJws;
+  /** Absent where the DPoP proof of the request takes its place (draft 10 section 5.2). */
+  readonly pop?: CompactJws;
 };
 
 export type AcceptedAttestation = {
@@ -33,24 +34,32 @@ export type AcceptedAttestation = {
   readonly clientId: string;
   /** RFC 7638 thumbprint of the key of this installation. */
   readonly instance: string;
-  /** Names the proof of possession, to be remembered until `expiresAt`. */
-  readonly hash: string;
-  readonly expiresAt: Date;
-  readonly challenge: string | undefined;
+  /** Absent where the DPoP proof takes its place. */
+  readonly proof?: {
+    /** Names the proof of possession, to be remembered until `expiresAt`. */
+    readonly hash: string;
+    readonly expiresAt: Date;
+    readonly challenge: string | undefined;
+  };
 };
 
 /**
  * @param attestations every `OAuth-Client-Attestation` header field as it came; `pops` likewise.
+ * @param mayCombine whether there is a DPoP proof, which may take the place of the proof of possession.
  * @returns undefined when neither header is there.
  * @throws Failure `invalid_client_attestation` when one is missing, repeated, or not the right kind of JWT.
  */
 export function openAttestation(
   attestations: readonly string[],
   pops: readonly string[],
+  mayCombine = false,
 ): OpenedAttestation | undefined {
   if (attestations.length === 0 && pops.length === 0) return undefined;
   // Attestation-based client authentication (draft 10) section 7.1: exactly one field each
   const attestation = only(attestations, 'OAuth-Client-Attestation');
+  // Draft 10 section 7: without this header a DPoP proof is the proof
+  if (pops.length === 0 && mayCombine)
+    return { attestation: openToken(attestation, ATTESTATION_TYPE, 'attestation') };
   const pop = only(pops, 'OAuth-Client-Attestation-PoP');
   return {
     attestation: openToken(attestation, ATTESTATION_TYPE, 'attestation'),
@@ -83,7 +92,8 @@ export function instanceKeyOf({ attestation, pop }: OpenedAttestation): PublicJw
   const isOnly = isJsonObject(cnf) && !OTHER_KEYS.some((name) => Object.hasOwn(cnf, name));
   const key = isOnly ? readPublicJwk(cnf['jwk']) : undefined;
   if (key === undefined) throw refused('the attestation needs a cnf with a usable jwk and no other key');
-  if (!fitsKey(pop.header, key)) throw refused('the alg of the proof of possession does not fit its key');
+  if (pop !== undefined && !fitsKey(pop.header, key))
+    throw refused('the alg of the proof of possession does not fit its key');
   return key;
 }
 
@@ -115,7 +125,7 @@ export function acceptAttestation(
   if (expected.issuerRequired === true && (typeof iss !== 'string' || iss === '')) {
     throw refused('iss of the attestation is missing');
   }
-  if (expected.issuerRequired === true && pop.payload['iss'] === undefined) {
+  if (expected.issuerRequired === true && pop?.payload['iss'] === undefined) {
     throw refused('iss of the proof of possession is missing');
   }
   // Draft 10 section 4
@@ -133,13 +143,17 @@ export function acceptAttestation(
   if (maxAgeSeconds !== undefined && (iat === undefined || iat < now - maxAgeSeconds)) {
     throw new Failure('use_fresh_attestation', 'the attestation is too old');
   }
-  const proof = acceptPop(pop, sub, expected.audience, now);
+  const instance = thumbprint(instanceKey);
+  if (pop === undefined) return { clientId: sub, instance };
+  const { jti, iat: madeAt, challenge } = acceptPop(pop, sub, expected.audience, now);
   return {
     clientId: sub,
-    instance: thumbprint(instanceKey),
-    hash: hash('sha256', `${thumbprint(instanceKey)} ${proof.jti}`, 'base64url'),
-    expiresAt: new Date((proof.iat + POP_PAST_SECONDS + SKEW_SECONDS) * 1000),
-    challenge: proof.challenge,
+    instance,
+    proof: {
+      hash: hash('sha256', `${instance} ${jti}`, 'base64url'),
+      expiresAt: new Date((madeAt + POP_PAST_SECONDS + SKEW_SECONDS) * 1000),
+      challenge,
+    },
   };
 }
 

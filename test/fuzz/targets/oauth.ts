@@ -50,15 +50,22 @@ function dpop(input: Buffer): void {
 
 function attestation(input: Buffer): void {
   const [first, ...pops] = lines(input);
-  const opened = openAttestation(first === '' || first === undefined ? [] : [first], pops);
+  const opened = openAttestation(
+    first === '' || first === undefined ? [] : [first],
+    pops,
+    input.length % 2 === 0,
+  );
   if (opened === undefined) return;
   const key = instanceKeyOf(opened);
   const expectation = { audience: AUDIENCE, now: NOW, clientId: undefined, maxAgeSeconds: 600 };
   const accepted = acceptAttestation(opened, key, expectation);
-  promise(!Number.isNaN(accepted.expiresAt.getTime()), 'what is remembered is forgotten at a time');
-  const isSigned = [opened.attestation, opened.pop].every((jws, at) =>
-    signatures.verify(at === 0 ? KEYS.issuer : key, jws.signingInput, jws.signature),
-  );
+  const until = accepted.proof?.expiresAt ?? NOW;
+  promise(!Number.isNaN(until.getTime()), 'what is remembered is forgotten at a time');
+  const { attestation: attested, pop } = opened;
+  const isSigned =
+    signatures.verify(KEYS.issuer, attested.signingInput, attested.signature) &&
+    pop !== undefined &&
+    signatures.verify(key, pop.signingInput, pop.signature);
   promise(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
 }
 

@@ -180,7 +180,7 @@ describe('Credential issuer metadata', () => {
       ...algorithms,
       'Ed25519',
     ]);
-    const parts = { issuer: ISSUER, configurations: [], aggregation: true };
+    const parts = { issuer: ISSUER, configurations: [], aggregation: true, profile: null };
     const client = { client_id: 'wallet', jwks: { keys: [newKey().jwk] } };
     const issuance = anIssuance({
       algorithms: ['ES384'],
@@ -289,9 +289,11 @@ describe('Authorization server metadata', () => {
   const builtIn = (
     issuance: Record<string, unknown> = {},
     configuration: Record<string, unknown> = {},
+    profile: 'haip' | 'eu' | null = null,
   ): Members =>
     authorizationServerMetadata({
       issuer: ISSUER,
+      profile,
       issuance: anIssuance(issuance),
       configurations: [aConfiguration(configuration), aConfiguration({ ...configuration, id: 'other' })],
       aggregation: true,
@@ -326,7 +328,7 @@ describe('Authorization server metadata', () => {
       'pre-authorized_grant_anonymous_access_supported': true,
       status_list_aggregation_endpoint: `${ISSUER}/status-lists`,
     });
-    const parts = { issuer: ISSUER, issuance: anIssuance(), configurations: [] };
+    const parts = { issuer: ISSUER, issuance: anIssuance(), configurations: [], profile: null };
     const bare = authorizationServerMetadata({ ...parts, aggregation: false });
     expect(bare).to.not.have.any.keys('status_list_aggregation_endpoint', 'scopes_supported');
     expect(idleMembers(bare)).to.deep.equal([]);
@@ -334,7 +336,8 @@ describe('Authorization server metadata', () => {
 
   it('of the chained server are alike under its own address, without pre-authorized codes', () => {
     const configurations = [aConfiguration(), aConfiguration({ id: 'other', iaeActions: REDIRECT })];
-    expect(chainedAsMetadata({ issuer: ISSUER, issuance: anIssuance(), configurations })).to.deep.equal({
+    const parts = { issuer: ISSUER, issuance: anIssuance(), configurations, profile: null };
+    expect(chainedAsMetadata(parts)).to.deep.equal({
       ...common(`${ISSUER}/chained-as`),
       grant_types_supported: ['authorization_code', 'refresh_token'],
     });
@@ -346,24 +349,38 @@ describe('Authorization server metadata', () => {
 
   it('name the ways in which a wallet may say who it is', () => {
     const required = builtIn({ walletAttestationRequired: true });
-    expect(required['token_endpoint_auth_methods_supported']).to.deep.equal(['attest_jwt_client_auth']);
+    const attested = ['attest_jwt_client_auth', 'attest_jwt_client_auth_dpop'];
+    expect(required['token_endpoint_auth_methods_supported']).to.deep.equal(attested);
     expect(required['pre-authorized_grant_anonymous_access_supported']).to.equal(false);
     expect(required).to.not.have.property('token_endpoint_auth_signing_alg_values_supported');
     const trusting = builtIn({ walletProviderTrustLists: ['https://lists.example/wallets'] });
-    expect(trusting['token_endpoint_auth_methods_supported']).to.deep.equal([
-      'attest_jwt_client_auth',
-      'none',
-    ]);
+    expect(trusting['token_endpoint_auth_methods_supported']).to.deep.equal([...attested, 'none']);
     expect(trusting).to.deep.include({
       client_attestation_signing_alg_values_supported: ALGORITHMS,
       client_attestation_pop_signing_alg_values_supported: ALGORITHMS,
     });
     const registered = builtIn({ walletClients: [CLIENT], walletAttestationRequired: true });
     expect(registered['token_endpoint_auth_methods_supported']).to.deep.equal([
-      'attest_jwt_client_auth',
+      ...attested,
       'private_key_jwt',
     ]);
     expect(registered['token_endpoint_auth_signing_alg_values_supported']).to.deep.equal(ALGORITHMS);
+  });
+
+  it('name the proofs of possession that are taken with an attestation', () => {
+    const methods = (issuance: Record<string, unknown>, profile: 'haip' | 'eu' | null = null) =>
+      builtIn(issuance, {}, profile)['client_attestation_pop_methods_supported'];
+    const [header, dpop] = ['attestation_pop_jwt', 'dpop_combined'];
+    expect(methods({})).to.equal(undefined);
+    expect(methods({ walletAttestationRequired: true })).to.deep.equal([header, dpop]);
+    const trusting = { walletProviderTrustLists: ['https://lists.example/wallets'] };
+    expect(methods(trusting)).to.deep.equal([header, dpop, 'none']);
+    for (const profile of ['haip', 'eu'] as const) {
+      expect(methods({ walletAttestationRequired: true }, profile)).to.deep.equal([header]);
+      expect(
+        builtIn({ walletAttestationRequired: true }, {}, profile)['token_endpoint_auth_methods_supported'],
+      ).to.not.include('attest_jwt_client_auth_dpop');
+    }
   });
 
   it('name interactive authorization only where a credential needs it', () => {
