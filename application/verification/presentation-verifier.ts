@@ -1,5 +1,5 @@
 import type { MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
-import { isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
+import { type DisclosedObject, isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
@@ -22,6 +22,7 @@ import { holdsToHaip } from './haip.ts';
 import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
 import { type AnsweredRequest, openPresentation, type Verified } from './open-presentation.ts';
 import { authorityOf, demandedLists } from './trusted-authorities.ts';
+import { TypeMetadata } from './type-metadata.ts';
 
 export type { AnsweredRequest } from './open-presentation.ts';
 
@@ -41,6 +42,8 @@ type Task = PresentationsToVerify & {
   readonly trust: IssuerTrust;
   readonly mdlProfile: MdlProfile | undefined;
   readonly certificateRevocation: CertificateRevocation;
+  /** Whether credentials are held against the metadata of their types. */
+  readonly holdsToTypes: boolean;
   readonly haip: boolean;
   readonly values: PresentedValues;
 };
@@ -60,6 +63,7 @@ export class PresentationVerifier extends needs({
   certificates: Certificates,
   revocationChecker: RevocationChecker,
   statusChecker: StatusChecker,
+  typeMetadata: TypeMetadata,
   issuerTrusts: IssuerTrusts,
 }) {
   /** @throws Refusal `malformed` when the `vp_token` as a whole does not have its form. */
@@ -118,6 +122,15 @@ export class PresentationVerifier extends needs({
     let { inputs } = checked;
     const { queryId, index, format } = checked;
     try {
+      const { claims, alwaysVisible } = verified.credential;
+      if (task.holdsToTypes && format === 'dc+sd-jwt') {
+        inputs = { ...inputs, 'type metadata': String(alwaysVisible['vct']) };
+        await this.ports.typeMetadata.check(
+          task.configured,
+          claims as DisclosedObject,
+          alwaysVisible as JsonObject,
+        );
+      }
       const asked = await this.#checkRevocation(task, verified);
       if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
       await this.#checkStatus(task, query, verified);
@@ -154,16 +167,17 @@ export class PresentationVerifier extends needs({
 async function rulesOf(
   configured: TenantConfiguration,
   configurationId: string | undefined,
-): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip' | 'values'>> {
+): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip' | 'values' | 'holdsToTypes'>> {
   const configuration =
     configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
-  const { mdlProfile, certificateRevocation, values } = configuration ?? {};
+  const { mdlProfile, certificateRevocation, values, typeMetadata } = configuration ?? {};
   const haip = holdsToHaip(configured);
   return {
     mdlProfile: mdlProfile ?? undefined,
     certificateRevocation: certificateRevocation ?? 'off',
     haip,
     values: values ?? 'disclosed',
+    holdsToTypes: typeMetadata === 'enforced',
   };
 }
 

@@ -134,6 +134,14 @@ export const PresentationConfigurationBody = z
           'document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the ' +
           'licence. With none they are judged like signers of other mdocs',
       ),
+    typeMetadata: z
+      .enum(['off', 'enforced'])
+      .nullish()
+      .describe(
+        'Whether each SD-JWT VC is held against the metadata of its type: claims that must, or must not, be selectively disclosable ' +
+          '(sd), and mandatory ones that nobody may withhold. Metadata of types that this tenant hosts are at hand; others are fetched from the type, ' +
+          'an https address, by the hash in the credential (vct#integrity). What cannot be had refuses. Unless stated off',
+      ),
     certificateRevocation: CertificateRevocationChoice,
     responseMode: z
       .enum(['direct_post.jwt', 'direct_post'])

@@ -22,16 +22,19 @@ export type CheckName =
   | 'transaction data'
   | 'certificate revocation'
   | 'status'
-  | 'query';
+  | 'query'
+  | 'type metadata';
 
 /** What a check looked at: names, numbers and addresses, never a claim's value. */
 export type CheckInputs = { readonly [name in CheckName]?: string };
 
 // biome-ignore format: a table
-const FINAL_CHECKS: readonly Check[] = [
+const QUERY_CHECK: Check =
   { what: 'query', section: 'OpenID4VP 1.0 section 6',
     reasons: ['type_mismatch', 'untrusted_authority', 'missing_claim', 'value_mismatch', 'claim_set_unsatisfied',
-      'repeated_credential'] },
+      'repeated_credential'] };
+// biome-ignore format: a table
+const FINAL_CHECKS: readonly Check[] = [
   { what: 'certificate revocation', section: 'RFC 5280 section 6.3',
     reasons: ['certificate_revoked', 'revocation_unavailable'] },
   { what: 'status', section: 'Token Status List section 8.3',
@@ -39,7 +42,9 @@ const FINAL_CHECKS: readonly Check[] = [
 ];
 
 /** Made last, and by calls: not of what comes with an answer to another request. */
-const ASKED: ReadonlySet<CheckName> = new Set(['certificate revocation', 'status']);
+const ASKED: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation', 'status']);
+/** Made where a configuration says so: nobody is to read that they passed where they were not made. */
+const CHOSEN: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation']);
 
 // biome-ignore format: a table
 /** The checks of one presentation in the order in which they are made, and the refusals that each can end in. */
@@ -63,6 +68,9 @@ const CHECKS: Readonly<Record<SupportedFormat, readonly Check[]>> = {
         'nonce_mismatch', 'aud_not_string', 'aud_mismatch', 'kb_iat_window', 'sd_hash_mismatch'] },
     { what: 'transaction data', section: 'OpenID4VP 1.0 section 8.4',
       reasons: ['transaction_data_missing', 'transaction_data_mismatch', 'transaction_data_alg'] },
+    QUERY_CHECK,
+    { what: 'type metadata', section: 'SD-JWT VC section 5.6',
+      reasons: ['type_metadata_unavailable', 'type_metadata_invalid', 'type_metadata_broken'] },
     ...FINAL_CHECKS,
   ],
   mso_mdoc: [
@@ -84,6 +92,7 @@ const CHECKS: Readonly<Record<SupportedFormat, readonly Check[]>> = {
         'device_signature', 'key_authorization'] },
     { what: 'transaction data', section: 'OpenID4VP 1.0 appendix B.2.1',
       reasons: ['transaction_data_missing', 'transaction_data_mismatch', 'transaction_data_alg'] },
+    QUERY_CHECK,
     ...FINAL_CHECKS,
   ],
 };
@@ -122,8 +131,7 @@ export function reportOf(
   return checks.slice(0, failed + 1).flatMap(({ what, section }, position) => {
     const input = inputs[what];
     if (isUnasked && ASKED.has(what)) return [];
-    // Nobody is to read that it passed where it was switched off.
-    if (what === 'certificate revocation' && input === undefined && position < failed) return [];
+    if (CHOSEN.has(what) && input === undefined && position < failed) return [];
     const common = { id, index, check: what, ...(input !== undefined && { input }) };
     if (refusal === undefined || position < failed) return { ...common, result: 'passed', section };
     const { reason, detail } = refusal;

@@ -52,6 +52,7 @@ export const PresentationConfigurationView = z
     accessCertId: KeyReference.describe('The same, by its older name'),
     trustAnchors: z.array(TrustAnchorView).describe('Whose credentials are accepted'),
     mdlProfile: z.enum(MDL_PROFILES).nullable().describe('Null: iso-18013-5'),
+    typeMetadata: z.enum(['off', 'enforced']).nullable().describe('Null: off'),
     certificateRevocation: z.enum(CERTIFICATE_REVOCATION).nullable().describe('Null: off'),
     requireResponseCode: z.boolean().nullable().describe('As it holds under the profile of the tenant'),
     values: z.enum(['disclosed', 'requested']).nullable().describe('Null: disclosed'),

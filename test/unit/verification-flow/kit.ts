@@ -39,6 +39,7 @@ import { ResponseIntake } from '../../../application/verification/response-intak
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { OpenRequests, ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
+import { TypeMetadata } from '../../../application/verification/type-metadata.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
@@ -183,6 +184,7 @@ export class World {
   readonly registrar = {} as Registrar;
   readonly listSigners: ListSigners;
   readonly trustLists: TrustLists;
+  readonly typeMetadata: TypeMetadata;
   readonly issuerTrusts: IssuerTrusts;
   readonly createPresentationRequest: CreatePresentationRequest;
   readonly serveRequestObject: ServeRequestObject;
@@ -214,6 +216,7 @@ export class World {
     this.listSigners = new ListSigners(this);
     this.trustLists = new TrustLists({ ...this, log });
     this.issuerTrusts = new IssuerTrusts(this);
+    this.typeMetadata = new TypeMetadata(this);
     this.createPresentationRequest = new CreatePresentationRequest(this);
     this.serveRequestObject = new ServeRequestObject({ ...this, openRequests: new OpenRequests(this) });
     this.saveConfiguration = new ReplacePresentationConfiguration(this);
