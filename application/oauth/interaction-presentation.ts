@@ -26,6 +26,7 @@ import { Random } from '../ports/random.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
+import { holdsToAgreed } from '../verification/haip.ts';
 import { PresentationVerifier } from '../verification/presentation-verifier.ts';
 import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
@@ -65,7 +66,7 @@ export class InteractionPresentation extends needs({
     }
     const pending = this.#pend(configuration, now);
     const { signer, info } = await this.#verifierOf(asking, configuration);
-    const parameters = presentationParameters(wire, pending, info, configuration);
+    const parameters = presentationParameters(wire, pending, info, configuration, holdsToAgreed(configured));
     if (signer === undefined) return { pending, request: parameters };
     return { pending, request: await this.#sign(configured, signer, parameters, pending) };
   }

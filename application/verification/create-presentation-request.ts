@@ -32,7 +32,7 @@ import { newSession, referredTo } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { type RequestSigner, requestSigner } from './access-chain.ts';
-import { awaitsCode } from './haip.ts';
+import { awaitsCode, holdsToAgreed } from './haip.ts';
 import {
   checkTransactionData,
   describeRequest,
@@ -197,6 +197,7 @@ export class CreatePresentationRequest extends needs({
         ...asked,
         encryptionJwk: encryption?.publicJwk,
         asker: configuration,
+        agreedOnly: holdsToAgreed(configured),
         verifierInfo: await info(this.ports, configured, configuration, signer?.chain, now),
       }),
     };

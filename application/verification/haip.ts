@@ -1,10 +1,16 @@
 import { invalidInput } from '../../domain/shared/failure.ts';
+import { holdsTo } from '../../domain/shared/finding.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** Whether a tenant holds what wallets present, and what it asks them, to HAIP 1.0 in every detail; each profile does. */
 export function holdsToHaip({ profile }: TenantConfiguration): boolean {
   return profile !== null;
+}
+
+/** Whether only algorithms count that the ECCG agreed to (ARF 3.0 OIA_03). */
+export function holdsToAgreed({ profile }: TenantConfiguration): boolean {
+  return holdsTo(profile, 'eu');
 }
 
 /**

@@ -3,14 +3,13 @@ import { checkDeviceTransactionData } from '../../domain/formats/mdoc/transactio
 import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { VerificationRequest } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import type { PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { withoutForeignIss } from '../../domain/verification/presented-issuer.ts';
-import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
+import type { PresentationAlgorithms } from '../../domain/verification/request-object.ts';
 import {
   deviceTransactionData,
   keyBoundTransactionData,
@@ -37,6 +36,8 @@ export type Opening = {
   readonly mdlProfile: MdlProfile | undefined;
   /** Whether HAIP 1.0 is held to. */
   readonly haip: boolean;
+  /** By which signatures of issuers and holders count. */
+  readonly algorithms: PresentationAlgorithms;
   readonly now: Date;
 };
 
@@ -64,7 +65,7 @@ export function openPresentation(
 }
 
 function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQuery, text: string): Verified {
-  const { request, binding, requestedAt, trust, haip, now } = opening;
+  const { request, binding, requestedAt, trust, haip, algorithms, now } = opening;
   const checked = checkSdJwtVc(ports, text, {
     now,
     requestedAt,
@@ -75,8 +76,8 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
     anchors: trust.anchors,
     holderBinding: query.holderBindingRequired,
     haip,
-    sdJwtAlgorithms: PRESENTATION_ALGORITHMS,
-    kbAlgorithms: PRESENTATION_ALGORITHMS,
+    sdJwtAlgorithms: algorithms.jose,
+    kbAlgorithms: algorithms.jose,
   });
   return {
     issuer: checked.issuer,
@@ -96,7 +97,7 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
 }
 
 function openMdoc(ports: Ports, opening: Opening, query: CompiledCredentialQuery, text: string): Verified {
-  const { request, now, binding, trust, haip, mdlProfile } = opening;
+  const { request, now, binding, trust, haip, algorithms, mdlProfile } = opening;
   const [docType = ''] = query.types;
   const checked = checkMdoc(ports, text, {
     now,
@@ -106,8 +107,8 @@ function openMdoc(ports: Ports, opening: Opening, query: CompiledCredentialQuery
     ...defined({ mdlProfile }),
     holderBinding: query.holderBindingRequired,
     haip,
-    issuerAlgorithms: SIGNING_ALGORITHMS,
-    deviceAlgorithms: SIGNING_ALGORITHMS,
+    issuerAlgorithms: algorithms.cose,
+    deviceAlgorithms: algorithms.cose,
   });
   const transactionData = deviceTransactionData(request, query.id);
   return {

@@ -9,6 +9,10 @@ import type { CompiledCredentialQuery } from '../../domain/verification/dcql/com
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickDisclosed, pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
+import {
+  type PresentationAlgorithms,
+  presentationAlgorithms,
+} from '../../domain/verification/request-object.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
@@ -18,7 +22,7 @@ import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { holdsToHaip } from './haip.ts';
+import { holdsToAgreed, holdsToHaip } from './haip.ts';
 import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
 import { type AnsweredRequest, openPresentation, type Verified } from './open-presentation.ts';
 import { authorityOf, demandedLists } from './trusted-authorities.ts';
@@ -45,6 +49,7 @@ type Task = PresentationsToVerify & {
   /** Whether credentials are held against the metadata of their types. */
   readonly holdsToTypes: boolean;
   readonly haip: boolean;
+  readonly algorithms: PresentationAlgorithms;
   readonly values: PresentedValues;
 };
 
@@ -167,7 +172,9 @@ export class PresentationVerifier extends needs({
 async function rulesOf(
   configured: TenantConfiguration,
   configurationId: string | undefined,
-): Promise<Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip' | 'values' | 'holdsToTypes'>> {
+): Promise<
+  Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip' | 'algorithms' | 'values' | 'holdsToTypes'>
+> {
   const configuration =
     configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
   const { mdlProfile, certificateRevocation, values, typeMetadata } = configuration ?? {};
@@ -176,6 +183,7 @@ async function rulesOf(
     mdlProfile: mdlProfile ?? undefined,
     certificateRevocation: certificateRevocation ?? 'off',
     haip,
+    algorithms: presentationAlgorithms(holdsToAgreed(configured)),
     values: values ?? 'disclosed',
     holdsToTypes: typeMetadata === 'enforced',
   };

@@ -3,12 +3,13 @@ import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { Reference, textUpTo } from '../shared/bounds.ts';
 import { holdsTo, type Profile } from '../shared/finding.ts';
+import { AGREED_ALGORITHMS } from '../shared/jwk.ts';
 import type { Timed } from '../shared/resource.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { BuiltInAs } from './built-in-as.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
-import { AGREED_ALGORITHMS, WalletAlgorithms } from './wallet-algorithms.ts';
+import { WalletAlgorithms } from './wallet-algorithms.ts';
 import { WalletClient } from './wallet-client.ts';
 import { WalletProvider } from './wallet-provider.ts';
 

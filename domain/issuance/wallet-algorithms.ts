@@ -1,16 +1,5 @@
 import { z } from 'zod';
-import {
-  algorithmOf,
-  PUBLISHED_ALGORITHMS,
-  type PublicJwk,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-} from '../shared/jwk.ts';
-
-/** Those that the European wallet agreed to (ECCG Agreed Cryptographic Mechanisms 2; ARF 3.0 OIA_03, WUA_04). */
-export const AGREED_ALGORITHMS: readonly SigningAlgorithm[] = SIGNING_ALGORITHMS.filter(
-  (algorithm) => algorithm !== 'EdDSA',
-);
+import { algorithmOf, PUBLISHED_ALGORITHMS, type PublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 
 /** What an issuer takes signatures by; null for all that the service knows. */
 export const WalletAlgorithms = z

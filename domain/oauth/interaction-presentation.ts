@@ -13,6 +13,7 @@ export function presentationParameters(
   pending: PendingPresentation,
   verifierInfo: readonly JsonObject[],
   asker: Asker,
+  agreedOnly: boolean,
 ): JsonObject {
   const { nonce, dcqlQuery, encryption, transactionData } = pending;
   const responseMode = responseModeOf(wire, encryption !== undefined);
@@ -25,6 +26,7 @@ export function presentationParameters(
     transactionData,
     verifierInfo,
     asker,
+    agreedOnly,
   });
 }
 

@@ -6,6 +6,10 @@ export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 /** As they are published: Ed25519 has two names (RFC 9864 section 2.2), and wallets know one of them or the other. */
 export const PUBLISHED_ALGORITHMS = [...SIGNING_ALGORITHMS, 'Ed25519'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+/** Those that the European wallet agreed to (ECCG Agreed Cryptographic Mechanisms 2; ARF 3.0 OIA_03, WUA_04). */
+export const AGREED_ALGORITHMS: readonly SigningAlgorithm[] = SIGNING_ALGORITHMS.filter(
+  (algorithm) => algorithm !== 'EdDSA',
+);
 
 /** A public key (RFC 7517, RFC 8037). Private members never stand in this type. */
 export type PublicJwk = {

@@ -3,7 +3,12 @@ import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import { encodeBase64url } from '../shared/base64url.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
-import { type PublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import {
+  AGREED_ALGORITHMS,
+  type PublicJwk,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from '../shared/jwk.ts';
 
 export const REQUEST_OBJECT_TYPE = 'oauth-authz-req+jwt';
 
@@ -16,20 +21,34 @@ export const SELF_ISSUED = 'https://self-issued.me/v2';
  */
 export const PRESENTATION_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'Ed25519'] as const;
 
-const COSE_ALGORITHMS = SIGNING_ALGORITHMS.flatMap(coseNumbersOf);
+/** Without those that the ECCG has not agreed to (ARF 3.0 OIA_03). */
+const AGREED_PRESENTATION_ALGORITHMS = PRESENTATION_ALGORITHMS.filter((name) => name !== 'Ed25519');
+
+/** Signatures of issuers and holders that count, by the names of each format. */
+export type PresentationAlgorithms = {
+  readonly jose: readonly string[];
+  readonly cose: readonly SigningAlgorithm[];
+};
+
+/** @param agreedOnly whether a tenant is bound to agreed algorithms. */
+export function presentationAlgorithms(agreedOnly: boolean): PresentationAlgorithms {
+  return agreedOnly
+    ? { jose: AGREED_PRESENTATION_ALGORITHMS, cose: AGREED_ALGORITHMS }
+    : { jose: PRESENTATION_ALGORITHMS, cose: SIGNING_ALGORITHMS };
+}
 
 /** OpenID4VP 1.0 appendix B.3.4. */
-const VP_FORMATS = {
-  'dc+sd-jwt': {
-    'sd-jwt_alg_values': PRESENTATION_ALGORITHMS,
-    'kb-jwt_alg_values': PRESENTATION_ALGORITHMS,
-  },
+function vpFormats(agreedOnly = false) {
+  const { jose, cose } = presentationAlgorithms(agreedOnly);
   // OpenID4VP 1.0 appendix B.2.2: COSE numbers, the fully specified ones of RFC 9864 as well
-  mso_mdoc: {
-    issuerauth_alg_values: COSE_ALGORITHMS,
-    deviceauth_alg_values: COSE_ALGORITHMS,
-  },
-} as const;
+  const numbers = cose.flatMap(coseNumbersOf);
+  return {
+    'dc+sd-jwt': { 'sd-jwt_alg_values': jose, 'kb-jwt_alg_values': jose },
+    mso_mdoc: { issuerauth_alg_values: numbers, deviceauth_alg_values: numbers },
+  } as const;
+}
+const VP_FORMATS = vpFormats();
+const AGREED_VP_FORMATS = vpFormats(true);
 
 /**
  * What of the requested formats a wallet has to be able to do: as it is published, `EdDSA` besides, which is taken for
@@ -56,6 +75,8 @@ export type RequestToMake = {
   readonly transactionData?: readonly string[] | undefined;
   readonly verifierInfo?: readonly JsonObject[];
   readonly asker?: Asker | undefined;
+  /** Whether wallets are told of agreed algorithms alone. */
+  readonly agreedOnly?: boolean;
 };
 
 /** Who asks, in words and pictures; sent where the operator wants it. */
@@ -69,13 +90,13 @@ export type Asker = {
  * Credentials API these are all, since it knows by itself where the answer goes (appendix A.2).
  */
 export function requestParameters(request: RequestToMake): JsonObject {
-  const { transactionData = [], verifierInfo = [], encryptionJwk, asker } = request;
+  const { transactionData = [], verifierInfo = [], encryptionJwk, asker, agreedOnly } = request;
   return {
     response_type: 'vp_token',
     response_mode: request.responseMode,
     nonce: request.nonce,
     dcql_query: request.dcqlQuery,
-    client_metadata: { ...shownAs(asker), ...clientMetadata(encryptionJwk) },
+    client_metadata: { ...shownAs(asker), ...clientMetadata(encryptionJwk, agreedOnly) },
     ...(transactionData.length > 0 && { transaction_data: transactionData }),
     ...(verifierInfo.length > 0 && { verifier_info: verifierInfo }),
   };
@@ -106,10 +127,11 @@ function shownAs({ clientName, logoUri }: Asker = {}): JsonObject {
 }
 
 /** OpenID4VP 1.0 section 5.1: the members of encryption stand there only when the response is encrypted. */
-export function clientMetadata(encryptionJwk: JsonObject | undefined): JsonObject {
-  if (encryptionJwk === undefined) return { vp_formats_supported: VP_FORMATS };
+export function clientMetadata(encryptionJwk: JsonObject | undefined, agreedOnly = false): JsonObject {
+  const formats = agreedOnly ? AGREED_VP_FORMATS : VP_FORMATS;
+  if (encryptionJwk === undefined) return { vp_formats_supported: formats };
   return {
-    vp_formats_supported: VP_FORMATS,
+    vp_formats_supported: formats,
     jwks: { keys: [encryptionJwk] },
     // HAIP 1.0 section 5 wants both.
     encrypted_response_enc_values_supported: CONTENT_ENCRYPTION,

@@ -5,6 +5,7 @@ import { FollowWallets } from '../../../application/status-lists/follow-wallets.
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { certify } from '../../support/test-certificates.ts';
 import { AttestedWallet } from '../attested-wallet.ts';
 import { ACME } from '../verification-flow/kit.ts';
@@ -80,6 +81,20 @@ describe('Credentials that follow their wallet', () => {
       [0],
     ]);
     expect(await run(2 * LATER), 'they follow nothing more').to.equal(0);
+  });
+
+  it('stay revoked when the provider takes it back (ARF VCR_04)', async () => {
+    const one = await issue();
+    revoke(3);
+    expect(await run(LATER)).to.equal(1);
+    revoke(3, 0);
+    expect(await run(2 * LATER)).to.equal(0);
+    expect(await statusOf(one)).to.deep.equal([1]);
+    const restoring = world.revokeSession.execute(rememberedCaller(await world.caller()), {
+      ...{ sessionId: one.session, status: 0 },
+    });
+    expect(await endOf(restoring)).to.equal('conflict');
+    expect(await statusOf(one)).to.deep.equal([1]);
   });
 
   it('are all copies of a batch, and fall with the store of their keys', async () => {

@@ -126,7 +126,7 @@ describe('the actions of an interactive authorization', () => {
 describe('the presentation that an interactive authorization asks for', () => {
   it('is encrypted where it has a key, and plain where it has none', () => {
     const modeOf = (pending: PendingPresentation) =>
-      presentationParameters('ia', pending, [], {})['response_mode'];
+      presentationParameters('ia', pending, [], {}, false)['response_mode'];
     const encryption = { publicJwk: { kty: 'EC' }, d: 'd' };
     expect([modeOf(PRESENTATION), modeOf({ ...PRESENTATION, encryption })]).to.deep.equal([
       'ia_post',

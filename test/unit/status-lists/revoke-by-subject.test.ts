@@ -4,6 +4,7 @@ import type { TenantCaller } from '../../../application/caller.ts';
 import { MAX_BATCHES, SubjectRevocation } from '../../../application/status-lists/revoke-by-subject.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
 import { endOf, WalletWorld } from '../wallet-kit.ts';
@@ -75,6 +76,20 @@ describe('RevokeBySubject', () => {
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
   });
 
+  it('is final, also for what was suspended before (ARF VCR_04)', async () => {
+    const one = await held(ADA);
+    expect((await revoke({ claims: ADA })).revoked).to.equal(1);
+    const restore = (status: 0 | 2) =>
+      world
+        .caller()
+        .then((caller) =>
+          world.revokeSession.execute(rememberedCaller(caller), { sessionId: one.session, status }),
+        );
+    for (const status of [0, 2] as const)
+      expect(await endOf(restore(status))).to.be.oneOf(['conflict', 'invalid_input']);
+    expect(await statusOf(one.session)).to.deep.equal([1]);
+  });
+
   it('tells values of different kinds apart, and other values', async () => {
     const one = await held(ADA);
     for (const number of ['170', '17 ', 17, '', 'Ada'])
@@ -95,6 +110,7 @@ describe('RevokeBySubject', () => {
     const one = await held(ADA);
     // As its backend would for the next one who logs in.
     const second = sinon.stub(world.claimsProvider, 'atHand').resolves(BOB);
+    world.clock.time += 1000;
     await one.issue();
     second.restore();
     expect((await revoke({ claims: ADA })).revoked).to.equal(1);
