@@ -67,7 +67,8 @@ export function startJobs(container: Container): () => Promise<void> {
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
   const workQueue = find(container, WorkQueue);
-  const isHandingOn = find(container, EventPublisher) !== undefined;
+  const publisher = find(container, EventPublisher);
+  const isHandingOn = publisher !== undefined;
   const renewTrustLists = obtain(container, RenewTrustLists);
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
@@ -123,7 +124,7 @@ export function startJobs(container: Container): () => Promise<void> {
       tell('credentials of persons revoked', { sessions });
       return sessions >= REVOCATIONS;
     }),
-    batchJob('tell-fallen', 10, async () => (await tellFallen.execute()) > 0),
+    batchJob('tell-fallen', 10, async () => (await tellFallen.execute(publisher)) > 0),
     batchJob('forget-followed', 60, async (now) => {
       const { gone, place } = await maintenance.forgetEnded(now, FOLLOWED, followedPlace);
       if (gone > 0) log.info('credentials that ended follow nothing any more', { count: gone });

@@ -2,6 +2,7 @@ import type { Session } from '../../domain/sessions/session.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import type { EventPublisher } from '../ports/event-publisher.ts';
 import type { FallenBatch } from '../ports/followed-wallets.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
@@ -21,17 +22,50 @@ export class TellFallen extends needs({
   random: Random,
   log: Log,
 }) {
-  /** @returns how many were told, at most as many as are told at once. */
-  async execute(): Promise<number> {
-    const { maintenance } = this.ports.store;
+  /**
+   * @param publisher where other systems subscribe to events: they are told as soon as they can be, and no backend waits
+   *   for that.
+   * @returns how many were told, at most as many as are told at once.
+   */
+  async execute(publisher?: EventPublisher): Promise<number> {
+    const { store, clock } = this.ports;
+    const { maintenance } = store;
     const fallen = await maintenance.fallenBatches(AT_ONCE);
     await Promise.all(
       fallen.map(async (batch) => {
         await this.#tell(batch);
-        await maintenance.forgetFallen(batch);
+        if (publisher === undefined) await maintenance.forgetFallen(batch);
+        else await maintenance.toldOfFallen(batch, clock.now());
       }),
     );
-    return fallen.length;
+    return fallen.length + (await this.#publish(publisher));
+  }
+
+  /** At least once: what stops in between is sent again. */
+  async #publish(publisher: EventPublisher | undefined): Promise<number> {
+    const { store, log } = this.ports;
+    if (publisher?.isReady === false) return 0;
+    let published = 0;
+    for (const batch of await store.maintenance.fallenBatches(AT_ONCE, true)) {
+      try {
+        // Without subscribers, any more, there is nobody to be told.
+        const { fellAt: at, ...about } = batch;
+        const isTaken = publisher === undefined || (await publisher.publishRevocation({ ...about, at }));
+        if (!isTaken) {
+          log.warn('a queue refuses the event of a revocation, which is given up for it', {
+            ...{ tenantId: batch.tenantId, sessionId: batch.sessionId },
+          });
+        }
+      } catch (error) {
+        log.warn('the event of a revocation could not be handed on; it is sent again', {
+          ...{ tenantId: batch.tenantId, reason: error instanceof Error ? error.message : String(error) },
+        });
+        return published;
+      }
+      await store.maintenance.forgetFallen(batch);
+      published++;
+    }
+    return published;
   }
 
   /** One attempt; the delivery of the session tells what came of it, and is made again like any other. */

@@ -11,6 +11,16 @@ export type SessionNotice = {
   readonly at: Date;
 };
 
+/** What other systems are told of credentials that were revoked with their wallet. No personal data. */
+export type RevocationNotice = {
+  readonly tenantId: TenantId;
+  readonly sessionId: SessionId;
+  /** Of the credentials of one request. */
+  readonly batchId: string;
+  readonly credentialConfigurationId: string;
+  readonly at: Date;
+};
+
 /** Hands events to other systems. */
 export abstract class EventPublisher {
   /** Whether it can be tried at present. */
@@ -20,6 +30,8 @@ export abstract class EventPublisher {
    * @throws Error when that cannot be known.
    */
   abstract publish(notices: readonly SessionNotice[]): Promise<number>;
+  /** The same for one revocation. @returns false when a queue that wanted it did not take it. */
+  abstract publishRevocation(notice: RevocationNotice): Promise<boolean>;
   /** Calls `listener` each time it becomes ready. @returns how to stop listening. */
   abstract onReady(listener: () => void): () => void;
 }

@@ -42,8 +42,10 @@ export type FollowedWallets = {
   ): Promise<readonly Follower[]>;
   /** They follow nothing more, and their backends are to hear of it. */
   fall(list: Pick<FollowedList, 'tenantId' | 'id'>, followers: readonly Follower[], now: Date): Promise<void>;
-  /** The oldest first. */
-  fallenBatches(limit: number): Promise<readonly FallenBatch[]>;
+  /** The oldest first. @param isTold those whose backends were told; else those whose backends are yet to be. */
+  fallenBatches(limit: number, isTold?: boolean): Promise<readonly FallenBatch[]>;
+  /** Its backend was told. */
+  toldOfFallen(batch: Pick<FallenBatch, 'tenantId' | 'batchId'>, now: Date): Promise<void>;
   forgetFallen(batch: Pick<FallenBatch, 'tenantId' | 'batchId'>): Promise<void>;
   /**
    * Looks at some of all that follows, and lets go what has ended.

@@ -133,6 +133,36 @@ describe('RabbitMQ', function () {
     return { messages, read, queue };
   };
 
+  it('tells subscribers of credentials that were revoked with their wallet', async () => {
+    const member = await joined();
+    const [all, one, sessions] = [
+      await subscribed('acme.#'),
+      await subscribed('*.issuance.revoked'),
+      await subscribed('acme.issuance.completed'),
+    ];
+    const at = new Date('2031-01-01T00:00:00Z');
+    const notice = {
+      ...{ tenantId: acme, sessionId: 's1' as never, batchId: 'b1', credentialConfigurationId: 'pid', at },
+    };
+    expect(await member.publisher.publishRevocation(notice)).to.equal(true);
+    for (const { read } of [all, one, sessions]) await read();
+    await until('both', () => all.messages.length + one.messages.length === 2);
+    const [message] = one.messages;
+    const event = JSON.parse(message?.content.toString() ?? '');
+    expect(event).to.deep.equal({
+      specversion: '1.0',
+      id: 's1.b1.revoked',
+      source: `${PUBLIC_URL}/acme`,
+      type: 'vidimus.credentials.revoked',
+      subject: 's1',
+      time: at.toISOString(),
+      datacontenttype: 'application/json',
+      data: { tenantId: 'acme', sessionId: 's1', credentialConfigurationId: 'pid', reason: 'wallet_revoked' },
+    });
+    expect(message?.properties.messageId).to.equal(event.id);
+    expect(sessions.messages).to.deep.equal([]);
+  });
+
   describe('as event bus', () => {
     it('wakes this process at once, and all others, each once and in order', async () => {
       const [one, two, three] = [await joined(), await joined(), await joined()];

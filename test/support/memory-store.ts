@@ -195,6 +195,7 @@ const LISTS = namesOf<ListKeeping>({
   noteRelease: true,
 });
 const MAINTENANCE = namesOf<Maintenance>({
+  toldOfFallen: true,
   subjectKey: true,
   countBatches: true,
   orderRevocations: true,

@@ -1,10 +1,13 @@
 import type { Container } from 'inversify';
 import { TellFallen } from '../../application/issuance/tell-fallen.ts';
 import { FollowWallets } from '../../application/status-lists/follow-wallets.ts';
+import { FulfilRevocations } from '../../application/status-lists/fulfil-revocations.ts';
 
-/** For jobs that are wired by hand: no credential follows its wallet. */
+/** For jobs that are wired by hand: no credential follows its wallet, and no person's are to be revoked. */
 export function nothingFollowed(container: Container): void {
   const follow = { execute: async () => ({ fallen: 0, mayBeMore: false }) };
   container.bind(FollowWallets).toConstantValue(follow as unknown as FollowWallets);
+  const fulfil = { execute: async () => 0 } as unknown as FulfilRevocations;
+  container.bind(FulfilRevocations).toConstantValue(fulfil);
   container.bind(TellFallen).toConstantValue({ execute: async () => 0 } as unknown as TellFallen);
 }

@@ -1,6 +1,10 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { CloudEvent } from 'cloudevents';
-import { EventPublisher, type SessionNotice } from '../../../application/ports/event-publisher.ts';
+import {
+  EventPublisher,
+  type RevocationNotice,
+  type SessionNotice,
+} from '../../../application/ports/event-publisher.ts';
 import type { Log } from '../../../application/ports/log.ts';
 import { issuerIdentifier } from '../../../application/ports/settings.ts';
 import { openConfirmChannel, type RabbitConnection } from './connection.ts';
@@ -36,14 +40,39 @@ export class RabbitEventPublisher extends EventPublisher {
     return this.#connection.onWritable(listener);
   }
 
-  override async publish(notices: readonly SessionNotice[]): Promise<number> {
+  override publish(notices: readonly SessionNotice[]): Promise<number> {
+    return this.#patiently(async (channel) => {
+      const taken = await Promise.all(
+        notices.map((notice) => {
+          const key = `${notice.tenantId}.${KINDS[notice.kind]}.${notice.status}`;
+          return this.#publish(channel, this.#eventOf(notice), key, notice.at);
+        }),
+      );
+      const refused = taken.indexOf(false);
+      return refused === -1 ? notices.length : refused;
+    });
+  }
+
+  override publishRevocation(notice: RevocationNotice): Promise<boolean> {
+    const { tenantId, sessionId, batchId, credentialConfigurationId, at } = notice;
+    const event = new CloudEvent({
+      id: `${sessionId}.${batchId}.revoked`,
+      source: issuerIdentifier({ publicUrl: this.#publicUrl }, tenantId),
+      type: 'vidimus.credentials.revoked',
+      subject: sessionId,
+      time: at.toISOString(),
+      datacontenttype: 'application/json',
+      data: { tenantId, sessionId, credentialConfigurationId, reason: 'wallet_revoked' },
+    });
+    return this.#patiently((channel) => this.#publish(channel, event, `${tenantId}.issuance.revoked`, at));
+  }
+
+  async #patiently<T>(work: (channel: ConfirmChannel) => Promise<T>): Promise<T> {
     const channel = this.#channel;
     if (channel === undefined) throw new Error('the broker is not connected');
     const timer = setTimeout(() => this.#warn(), PATIENCE_MS);
     try {
-      const taken = await Promise.all(notices.map((notice) => this.#publish(channel, notice)));
-      const refused = taken.indexOf(false);
-      return refused === -1 ? notices.length : refused;
+      return await work(channel);
     } finally {
       clearTimeout(timer);
     }
@@ -65,14 +94,12 @@ export class RabbitEventPublisher extends EventPublisher {
   }
 
   /** @returns false when a queue that wanted it did not take it. */
-  #publish(channel: ConfirmChannel, notice: SessionNotice): Promise<boolean> {
-    const event = this.#eventOf(notice);
-    const key = `${notice.tenantId}.${KINDS[notice.kind]}.${notice.status}`;
+  #publish(channel: ConfirmChannel, event: CloudEvent<unknown>, key: string, at: Date): Promise<boolean> {
     const properties = {
       persistent: true,
       messageId: event.id,
       type: event.type,
-      timestamp: Math.floor(notice.at.getTime() / 1000),
+      timestamp: Math.floor(at.getTime() / 1000),
       contentType: 'application/cloudevents+json',
       contentEncoding: 'utf-8',
       appId: 'vidimus',

@@ -44,7 +44,18 @@ const FAILED = named(
   `update followed_lists set next_check_at = $3, failing_since = coalesce(failing_since, $4), failures = failures + 1,
      failure = $5 where tenant_id = $1 and id = $2`,
 );
-const FALLEN = named('fallen_batches', 'select * from fallen_batches order by fell_at, batch_id limit $1');
+const FALLEN = named(
+  'fallen_batches',
+  'select * from fallen_batches where told_at is null order by fell_at, batch_id limit $1',
+);
+const FALLEN_TOLD = named(
+  'fallen_batches_told',
+  'select * from fallen_batches where told_at is not null order by fell_at, batch_id limit $1',
+);
+const TOLD_OF_FALLEN = named(
+  'told_of_fallen',
+  'update fallen_batches set told_at = $3 where tenant_id = $1 and batch_id = $2',
+);
 const FORGET_FALLEN = named(
   'forget_fallen',
   'delete from fallen_batches where tenant_id = $1 and batch_id = $2',
@@ -153,14 +164,17 @@ export function followedWallets(
       await sql.change(ADD_FALLEN, these);
       await sql.change(LET_GO, these);
     },
-    async fallenBatches(limit) {
-      return (await sql.all(FALLEN, limit)).map((row) => ({
+    async fallenBatches(limit, isTold = false) {
+      return (await sql.all(isTold ? FALLEN_TOLD : FALLEN, limit)).map((row) => ({
         tenantId: row['tenant_id'] as TenantId,
         batchId: String(row['batch_id']),
         sessionId: row['session_id'] as SessionId,
         credentialConfigurationId: String(row['credential_configuration_id']),
         fellAt: new Date(Number(row['fell_at'])),
       }));
+    },
+    async toldOfFallen({ tenantId, batchId }, now) {
+      await sql.change(TOLD_OF_FALLEN, tenantId, batchId, now.getTime());
     },
     async forgetFallen({ tenantId, batchId }) {
       await sql.change(FORGET_FALLEN, tenantId, batchId);

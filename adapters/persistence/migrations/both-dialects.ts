@@ -111,6 +111,7 @@ export const ISSUED_SUBJECTS = [
   'create table "subject_keys" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "secret" text not null, primary key ("tenant_id", "id"))',
   'create table "subject_revocations" ("tenant_id" varchar(255) not null, "fingerprint" varchar(255) not null, "session_id" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "due_at" bigint not null, primary key ("tenant_id", "fingerprint", "session_id", "credential_configuration_id"))',
   'create index "subject_revocations_due" on "subject_revocations" ("due_at")',
+  'alter table "fallen_batches" add "told_at" bigint null',
 ];
 
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */

@@ -49,6 +49,8 @@ export const FallenBatchRow = defineEntity({
     sessionId: p.string(),
     credentialConfigurationId: p.string(),
     fellAt: time(),
+    /** Since then its backend was told, and subscribers are yet to be. */
+    toldAt: time().nullable(),
   },
   filters: tenantFilter,
 });

@@ -27,6 +27,9 @@ class Away extends EventPublisher {
   override publish(): Promise<number> {
     return Promise.reject(new Error('nobody is there'));
   }
+  override publishRevocation(): Promise<boolean> {
+    return Promise.reject(new Error('nobody is there'));
+  }
   override onReady(): () => void {
     return () => {};
   }

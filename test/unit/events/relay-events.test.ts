@@ -20,6 +20,9 @@ class Subscriber extends EventPublisher {
     return Promise.resolve(Math.min(this.takes ?? notices.length, notices.length));
   }
 
+  override publishRevocation(): Promise<boolean> {
+    return Promise.reject(new Error('nobody is there'));
+  }
   override onReady(): () => void {
     return () => {};
   }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { TellFallen } from '../../../application/issuance/tell-fallen.ts';
+import type { EventPublisher, RevocationNotice } from '../../../application/ports/event-publisher.ts';
 import { FollowWallets } from '../../../application/status-lists/follow-wallets.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
@@ -263,6 +264,51 @@ describe('Credentials that follow their wallet', () => {
       `${wallet.provider.url}/status/1`,
     ]);
     expect(entry?.detail).to.include(session).and.to.include('"credentials","after":1');
+  });
+
+  describe('where other systems subscribe to events', () => {
+    const sent: RevocationNotice[] = [];
+    const publisher = {
+      isReady: true,
+      publishRevocation: async (notice: RevocationNotice) => sent.push(notice) > 0,
+    };
+    const asPublisher = (changes: object = {}) => ({ ...publisher, ...changes }) as unknown as EventPublisher;
+    beforeEach(() => sent.splice(0));
+    const fallen = async () => {
+      const one = await issue();
+      revoke(3);
+      await run(LATER);
+      return one;
+    };
+
+    it('are told of them once, whom nobody can be told from', async () => {
+      const { session } = await fallen();
+      expect(await tell.execute(asPublisher())).to.equal(2);
+      expect(await tell.execute(asPublisher())).to.equal(0);
+      const [{ batchId, at, ...notice }] = sent as [RevocationNotice];
+      expect(notice).to.deep.equal({ tenantId: ACME, sessionId: session, credentialConfigurationId: 'card' });
+      expect([sent.length, batchId.length > 10, at instanceof Date]).to.deep.equal([1, true, true]);
+    });
+
+    it('wait for the broker, and their backend does not', async () => {
+      const { session } = await fallen();
+      expect(await tell.execute(asPublisher({ isReady: false }))).to.equal(1);
+      expect((await world.session(session)).outcome?.revokedWithWallet).to.have.length(1);
+      const lost = asPublisher({ publishRevocation: () => Promise.reject(new Error('lost')) });
+      expect(await tell.execute(lost)).to.equal(0);
+      expect(sent).to.deep.equal([]);
+      expect(await tell.execute(asPublisher())).to.equal(1);
+      expect(sent).to.have.length(1);
+      expect((await world.session(session)).outcome?.revokedWithWallet, 'once').to.have.length(1);
+    });
+
+    it('are kept for nobody once there are no subscribers', async () => {
+      await fallen();
+      await tell.execute(asPublisher({ isReady: false }));
+      await tell.execute();
+      expect(await tell.execute(asPublisher())).to.equal(0);
+      expect(sent).to.deep.equal([]);
+    });
   });
 
   it('fall also when their session is gone', async () => {
