@@ -50,6 +50,7 @@ import { DryRunsInMemory } from './dry-runs.ts';
 import { followedListsProbe } from './followed-lists-check.ts';
 import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
+import { newFileOf } from './new-database.ts';
 import { quotasOf } from './quotas.ts';
 import { serviceSettings } from './service-settings.ts';
 import { identifierOf } from './wire.ts';
@@ -84,7 +85,9 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     quotas: quotasOf(settings),
     alone: true,
   };
+  const file = newFileOf(settings.DATABASE_URL);
   const store = await OrmStore.open(database, cipher);
+  if (file !== undefined) log.info('a new database was made', { file });
   store.touched = (sessionId) => log.note({ sessionId });
   closers.add(() => store.close());
   await tellOfFormerSecrets(store, cipher, log);

@@ -14,6 +14,7 @@ import { Store } from '../ports/store.ts';
 import { MAKING_SECRETS, makeClient, readClientFor } from './client-secrets.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
 import { assertMayChange, assertMayHoldSecret, assertWithinOwnRestrictions } from './restrictions.ts';
+import { type WrittenClient, withUnknownNames } from './unknown-configurations.ts';
 
 /** The clients of the caller's tenant, in order of their ids. */
 export class ListClients extends needs({ store: Store }) {
@@ -35,7 +36,7 @@ export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, setti
    * @throws Failure `conflict` when the id is taken, `invalid_input` when it is kept for an administrator, `forbidden`
    *   for roles that the caller lacks.
    */
-  async execute(caller: TenantCaller, wanted: ClientCreation): Promise<Client> {
+  async execute(caller: TenantCaller, wanted: ClientCreation): Promise<WrittenClient> {
     const { tenantId } = caller;
     const { clientId, secret, roles, description = null } = wanted;
     const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = wanted;
@@ -47,23 +48,24 @@ export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, setti
     const own = { clientId, tenantId, roles, description, ...allowed };
     const { client } = await makeClient(this.ports, own, 'clients:manage', secret);
     await changeOwn(this.ports.store, caller, ({ clients }) => clients.add(client));
-    return client;
+    return withUnknownNames(caller.configured, client);
   }
 }
 
 /** Changes roles, description and restrictions. What is left out stays; the client's rights change at once. */
 export class UpdateClient extends needs({ store: Store, clock: Clock }) {
   /** @throws Failure `not_found`, or `forbidden` for a client that has, or would get, more than the caller has. */
-  async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<Client> {
+  async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<WrittenClient> {
     const { store, clock } = this.ports;
     assertWithinOwnRestrictions(caller, defined(wanted));
-    return changeOwn(store, caller, async ({ clients }) => {
+    const saved = await changeOwn(store, caller, async ({ clients }) => {
       const client = await clients.get(clientId);
       const roles = [...new Set(wanted.roles)];
       const changed: Client = { ...client, ...defined(wanted), roles, updatedAt: clock.now() };
       assertMayChange(caller, client, changed);
       return clients.save(changed);
     });
+    return withUnknownNames(caller.configured, saved);
   }
 }
 

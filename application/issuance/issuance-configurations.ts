@@ -1,5 +1,6 @@
 import { issuanceConfigurationResource } from '../../domain/issuance/issuance-configuration.resource.ts';
 import {
+  authorizationServers,
   defaultIssuance,
   type IssuanceConfiguration,
   type IssuanceConfigurationBody,
@@ -65,7 +66,8 @@ export class ReplaceIssuanceConfiguration extends needs({
     const { store, clock, settings, remote } = this.ports;
     const now = clock.now();
     if (!isPreferenceKnown(caller.configured.issuer, wanted)) {
-      const message = 'name one of authServers, the chained server when it is enabled, or built-in';
+      const known = authorizationServers(caller.configured.issuer, wanted);
+      const message = `name one of authServers, the chained server when it is enabled, or built-in: ${known.join(', ') || 'there is none'}`;
       throw invalidInput('preferredAuthServer', message);
     }
     assertCallable(remote, caller.tenantId, addressesOf(wanted, settings));

@@ -57,6 +57,9 @@ export class IssuerRegistration extends needs({ registrationCertificates: Regist
     const before = (await configured.issuanceConfiguration())?.registrationCert;
     if (canonicalJson(request.body ?? null) !== canonicalJson(before?.body ?? null))
       assertMayOrder(roles, request);
+    // Nothing is issued yet, perhaps, and then nobody would find out before the first type.
+    if (request.body !== undefined && (await configured.registrarConfiguration()) === undefined)
+      throw invalidInput(PATH, 'no registrar is configured; POST /registrar/config comes first');
     const issued = typesOf(configured, await configured.writtenCredentialConfigurations());
     await this.#check(configured, request, issued, now);
   }

@@ -74,10 +74,15 @@ async function passOver(maintenance: Maintenance, pending: number): Promise<numb
     done += step.done;
     place = step.place;
     if (Date.now() - told > TELL_EVERY_MS) {
-      console.error(`${done} of ${pending} sealed anew`);
+      console.error(progressOf(done, pending));
       told = Date.now();
     }
   } while (place !== undefined);
-  if (done > 0) console.error(`${done} of ${pending} sealed anew`);
+  if (done > 0) console.error(progressOf(done, pending));
   return done;
+}
+
+/** More than were counted may turn up: a service writes beside this, and what stands within a row is not counted. */
+function progressOf(done: number, pending: number): string {
+  return done > pending ? `${done} sealed anew` : `${done} of ${pending} sealed anew`;
 }

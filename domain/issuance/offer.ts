@@ -145,7 +145,8 @@ function checkConfigurations(
   ids.forEach((id, index) => {
     const path = `credentialConfigurationIds.${index}`;
     const configuration = known.get(id);
-    if (configuration === undefined) throw invalidInput(path, 'there is no such credential configuration');
+    if (configuration === undefined)
+      throw invalidInput(path, `there is no credential configuration ${JSON.stringify(id)}`);
     if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id stands twice');
     if (configuration.interactive && !servers.includes(issuer)) {
       throw invalidInput(

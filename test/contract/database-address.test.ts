@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { openDatabase, placeOf } from '../../adapters/persistence/database.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { newFileOf } from '../../bootstrap/new-database.ts';
 import { databases, rawSql } from '../support/databases.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 
@@ -36,6 +37,21 @@ describe('the address of the database', () => {
       expect(found).to.deep.equal([]);
     } finally {
       await made.drop();
+    }
+  });
+
+  it('of a file that is mistyped is told: a new database is made there', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    try {
+      const file = join(folder, 'here.sqlite');
+      expect(newFileOf(`sqlite:${file}`)).to.equal(file);
+      writeFileSync(file, '');
+      expect(newFileOf(`sqlite:${file}`)).to.equal(undefined);
+      expect(newFileOf(`sqlite:${join(folder, 'other', 'here.sqlite')}`)).to.include('other');
+      for (const url of ['sqlite::memory:', 'postgres://somebody@127.0.0.1/x'])
+        expect(newFileOf(url)).to.equal(undefined);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
     }
   });
 

@@ -64,6 +64,52 @@ describe('clients through HTTP', () => {
     expect((await login('shop', SECRET)).status).to.equal(401);
   });
 
+  it('are told of names among their restrictions that nothing has', async () => {
+    const config = {
+      id: 'identity',
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Identity', locale: 'en' }] },
+    };
+    expect((await call('POST', '/issuer/credentials', config)).status).to.equal(201);
+    const restrictions = {
+      allowedIssuanceConfigs: ['identity', 'identiti'],
+      allowedPresentationConfigs: ['age'],
+    };
+    const made = await create('restricted', restrictions);
+    expect(made.status, made.text).to.equal(201);
+    const told = (answer: typeof made) =>
+      answer.body.warnings.map(({ member, message, change }: Record<string, string>) => [
+        member,
+        message,
+        change,
+      ]);
+    expect(told(made)).to.deep.equal([
+      [
+        'allowedIssuanceConfigs',
+        'there is no configuration "identiti" at present, so this name allows nothing',
+        'make it, or write identity',
+      ],
+      [
+        'allowedPresentationConfigs',
+        'there is no configuration "age" at present, so this name allows nothing',
+        'make it, or take the name out',
+      ],
+    ]);
+    const json = {
+      roles: ['issuance:offer'],
+      allowedIssuanceConfigs: ['identity'],
+      allowedPresentationConfigs: [],
+    };
+    expect(told(await call('PATCH', '/client/restricted', json))).to.deep.equal([]);
+    const etag = (await call('GET', '/client/restricted')).headers.get('etag');
+    const spelled = await call('PATCH', '/client/restricted', { ...json, allowedIssuanceConfigs: ['x'] });
+    expect(told(spelled)).to.have.length(1);
+    expect(spelled.headers.get('etag'), 'of what is stored').to.equal(
+      (await call('GET', '/client/restricted')).headers.get('etag'),
+    );
+    expect(spelled.headers.get('etag')).to.not.equal(etag);
+    expect((await call('DELETE', '/client/restricted')).status).to.equal(200);
+  });
+
   it('are not created of what is refused at a path', async () => {
     const answer = await create('fine', { roles: ['everything'] });
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);

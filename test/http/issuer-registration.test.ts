@@ -118,6 +118,18 @@ describe('The registration certificate of an issuer', () => {
     ok(await write('/issuer/config', body, clerk));
   });
 
+  it('is not ordered of a registrar that nobody configured, and that is said at once, where it stands', async () => {
+    const { token } = await createTenant(world.service, 'lonely', { profile: 'eu' });
+    const order = { registrationCert: { body: {} } };
+    expectInvalid(
+      await write('/issuer/config', { display, ...order }, token),
+      'registrationCert',
+      'POST /registrar/config',
+    );
+    await world.configure({}, token);
+    ok(await write('/issuer/config', { display, ...order }, token));
+  });
+
   it('is demanded by the profile of the European wallet', async () => {
     const { token } = await createTenant(world.service, 'euro', { profile: 'eu' });
     const refused = await write('/issuer/config', { display }, token);

@@ -7,6 +7,7 @@ import {
   ListClients,
   UpdateClient,
 } from '../../../application/clients/clients.ts';
+import type { WrittenClient } from '../../../application/clients/unknown-configurations.ts';
 import { ClientCreation, ClientUpdate, MAX_GRACE_SECONDS } from '../../../domain/clients/client.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
@@ -31,6 +32,8 @@ const client = resourceRoutes({
   view: ClientView,
   get: GetClient,
   key: ({ clientId }) => clientId,
+  stored: ({ findings: _findings, ...stored }: WrittenClient) => stored,
+  findings: ({ findings = [] }: WrittenClient) => findings,
   toView: async (shown, { caller }) => toClientView(shown, await caller.configured.tenant()),
 });
 

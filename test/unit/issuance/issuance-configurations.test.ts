@@ -5,6 +5,7 @@ import {
 } from '../../../application/issuance/issuance-configurations.ts';
 import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import { parseWritten } from '../../../domain/shared/read-written.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
@@ -197,6 +198,15 @@ describe('How a tenant issues', () => {
       expect(await stored()).to.deep.equal(before);
     });
   }
+
+  it('names the servers that could be preferred', async () => {
+    const refusal = await put({ authServers: [EXTERNAL], preferredAuthServer: 'https://x.example' }).catch(
+      (error: Failure) => error,
+    );
+    expect(refusal).to.be.instanceOf(Failure);
+    const [{ message = '' } = {}] = (refusal as Failure).details.errors ?? [];
+    expect(message).to.include(EXTERNAL).and.to.include('/acme');
+  });
 
   const documents: [string, object, string][] = [
     ['without display', { display: undefined }, 'display'],
