@@ -111,15 +111,32 @@ export type PostedVerification = AskedPresentation & {
   readonly state: string;
 };
 
+/** The request of ISO/IEC TS 18013-7 Annex C, and what its answer is held against. */
+export type IsoMdocAsked = {
+  /** CBOR as base64url, both. */
+  readonly deviceRequest: string;
+  readonly encryptionInfo: string;
+  /** The one page that it was made for. */
+  readonly origin: string;
+  /** Which credential query a document answers, by its type. */
+  readonly queryIds: { readonly [docType: string]: string };
+  readonly encryption: { readonly publicJwk: JsonObject; readonly d: string };
+};
+
 /** A page hands the answer over that its browser got from a wallet (OpenID4VP 1.0 appendix A). */
 export type DcApiVerification = AskedPresentation & {
   readonly responseMode: 'dc_api' | 'dc_api.jwt';
   /** Whose pages may ask; a presentation is made for one of them. */
   readonly origins: readonly string[];
-  /** Absent in an unsigned request. */
+  /** Absent in an unsigned request, and in one that several sign. */
   readonly clientId?: string;
   /** The request itself, when it is unsigned. */
   readonly parameters?: JsonObject;
+  /** The request in the JSON form of a JWS, when several sign it, and the `x509_hash` identifiers of all of them. */
+  readonly multisigned?: JsonObject;
+  readonly clientIds?: readonly string[];
+  /** Absent unless the protocol of ISO is offered. */
+  readonly isoMdoc?: IsoMdocAsked;
 };
 
 export type VerificationRequest = PostedVerification | DcApiVerification;

@@ -13,9 +13,9 @@ import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
+import { dcApiFaults, dcApiMembers } from './dc-api-settings.ts';
 import { demandedLists } from './dcql/demanded-lists.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
-import { Origin } from './page-origin.ts';
 import { INVOCATION_URI } from './request-object.ts';
 import { transactionDataFaults } from './transaction-data-faults.ts';
 import { OWN_AUTHORITIES, TrustAnchorConfig } from './trust-anchor.ts';
@@ -166,17 +166,7 @@ export const PresentationConfigurationBody = z
           'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
       ),
     logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
-    expectedOrigins: z
-      .array(Origin)
-      .max(10)
-      .nullish()
-      .describe(
-        'whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL',
-      ),
-    dcApiRequest: z
-      .enum(['signed', 'unsigned'])
-      .default('signed')
-      .describe('requests through the Digital Credentials API'),
+    ...dcApiMembers,
   })
   .superRefine((body, context) => {
     const query = body.dcql_query;
@@ -189,6 +179,7 @@ export const PresentationConfigurationBody = z
     report(transactionDataFaults(entries ?? [], query, elements ?? {}), 'transaction_data');
     report(attachedFaults(body.attached ?? [], query), 'attached');
     report(trustListFaults(body.trustAnchors, query));
+    report(dcApiFaults(body));
     // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
     if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
       const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
