@@ -44,9 +44,8 @@ export function checkTransactionData(
   body: PresentationRequestBody,
   configuration: Partial<PresentationConfiguration> & Pick<PresentationConfiguration, 'dcql_query'>,
 ): void {
-  const { dcql_query, transactionDataElements } = configuration;
   const entries = body.transaction_data ?? [];
-  const [fault] = transactionDataFaults(entries, dcql_query, transactionDataElements ?? {});
+  const [fault] = transactionDataFaults(entries, configuration.dcql_query, configuration);
   if (fault !== undefined) {
     throw invalidInput(['transaction_data', ...fault.path].join('.'), fault.message);
   }

@@ -1,6 +1,7 @@
 import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import type { ScaSchemas } from '../verification/sca/payload.ts';
 import type { WebhookConfig } from '../webhooks/webhook.ts';
 import type { SessionFailure } from './failure-code.ts';
 
@@ -101,6 +102,8 @@ type AskedPresentation = {
   readonly transactionDataObjects?: readonly JsonObject[];
   /** Per type the element in which a device confirms it. */
   readonly transactionDataElements?: { readonly [type: string]: ConfirmingElement };
+  /** Per type the schema of TS12 that its payload has. */
+  readonly transactionDataSchemas?: ScaSchemas;
 };
 
 /** A wallet posts its answer to an address of this service (OpenID4VP 1.0 section 8.2). */

@@ -12,6 +12,7 @@ import {
   TransactionData,
 } from '../../../domain/verification/configuration.ts';
 import { DC_API_PROTOCOLS } from '../../../domain/verification/dc-api.ts';
+import { SCA_SCHEMAS } from '../../../domain/verification/sca/payload.ts';
 import { OWN_AUTHORITIES, TrustAnchorConfig } from '../../../domain/verification/trust-anchor.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
 import { TenantReference, toTenantReference } from '../shapes.ts';
@@ -46,6 +47,7 @@ export const PresentationConfigurationView = z
     transactionDataElements: z
       .record(z.string(), z.object({ namespace: z.string(), element: z.string() }))
       .nullable(),
+    transactionDataSchemas: z.record(z.string(), z.enum(SCA_SCHEMAS)).nullable(),
     registrationCert: RegistrationCertificateRequest.nullable(),
     purpose: Purposes.nullable(),
     webhook: WebhookConfig.nullable().describe('The key is shown as ***'),
