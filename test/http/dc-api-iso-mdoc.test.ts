@@ -116,7 +116,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     const byIso = await ask('both');
     const transcript = transcriptOf(isoOf(byIso), SHOP);
     const plaintext = responseOf(shown(licence, transcript, ['family_name', 'given_name']));
-    const answer = await hand(byIso, { response: await sealed(isoOf(byIso), SHOP, plaintext) });
+    const answer = await hand(byIso, { response: sealed(isoOf(byIso), SHOP, plaintext) });
     expect([answer.status, answer.body], answer.text).to.deep.equal([200, {}]);
     const { status, credentials } = await shop.session(byIso.session);
     expect(status).to.equal('completed');
@@ -136,7 +136,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect(asked.requests.map(({ protocol }) => protocol)).to.deep.equal(['org-iso-mdoc']);
     const transcript = transcriptOf(isoOf(asked), SHOP);
     const plaintext = responseOf(shown(age, transcript), shown(licence, transcript));
-    const answer = await hand(asked, { response: await sealed(isoOf(asked), SHOP, plaintext) });
+    const answer = await hand(asked, { response: sealed(isoOf(asked), SHOP, plaintext) });
     expect(answer.status, answer.text).to.equal(200);
     const { credentials } = await shop.session(asked.session);
     expect((credentials as Members[]).map(({ id }) => id).toSorted()).to.deep.equal(['age', 'licence']);
@@ -151,7 +151,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect(unclear.text).to.match(/origin.*name the one of the expectedOrigins/);
     const asked = await ask('pages', { origin: KIOSK });
     const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), KIOSK)));
-    const answer = await hand(asked, { response: await sealed(isoOf(asked), KIOSK, plaintext) });
+    const answer = await hand(asked, { response: sealed(isoOf(asked), KIOSK, plaintext) });
     expect(answer.status, answer.text).to.equal(200);
   });
 
@@ -176,9 +176,9 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const other = await ask('alone');
       const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), SHOP)));
       const bad = [
-        await sealed(isoOf(asked), KIOSK, plaintext),
-        await sealed(isoOf(other), SHOP, plaintext),
-        await sealed(isoOf(asked), SHOP, plaintext, Buffer.alloc(0)),
+        sealed(isoOf(asked), KIOSK, plaintext),
+        sealed(isoOf(other), SHOP, plaintext),
+        sealed(isoOf(asked), SHOP, plaintext, Buffer.alloc(0)),
       ];
       for (const response of bad) {
         expect((await hand(asked, { response })).status).to.equal(400);
@@ -191,7 +191,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
 
     it('a key of the sender that is no point of the curve', async () => {
       const asked = await ask('alone');
-      const good = await sealed(isoOf(asked), SHOP, responseOf(shown(licence, Buffer.alloc(1))));
+      const good = sealed(isoOf(asked), SHOP, responseOf(shown(licence, Buffer.alloc(1))));
       const [, data] = decodeCbor(Buffer.from(good, 'base64url')) as readonly [string, CborMap];
       const enc = Buffer.alloc(65, 1);
       enc[0] = 4;
@@ -212,32 +212,32 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       for (const wrong of [bytes, transcriptOf(isoOf(asked), KIOSK)]) {
         const fresh = await ask('alone');
         const plaintext = responseOf(shown(licence, wrong), shown(age, wrong));
-        await refused(fresh, { response: await sealed(isoOf(fresh), SHOP, plaintext) }, /device_signature/);
+        await refused(fresh, { response: sealed(isoOf(fresh), SHOP, plaintext) }, /device_signature/);
       }
     });
 
     it('a document that was not asked for, none at all, and one of the two', async () => {
       const unasked = await ask('unsigned');
       const other = responseOf(shown(age, transcriptOf(isoOf(unasked), SHOP)));
-      await refused(unasked, { response: await sealed(isoOf(unasked), SHOP, other) }, /not asked for/);
+      await refused(unasked, { response: sealed(isoOf(unasked), SHOP, other) }, /not asked for/);
       const none = await ask('unsigned');
       const empty = encodeCbor({ version: '1.0', status: 0 });
-      await refused(none, { response: await sealed(isoOf(none), SHOP, empty) }, /no documents/);
+      await refused(none, { response: sealed(isoOf(none), SHOP, empty) }, /no documents/);
       const half = await ask('alone');
       const one = responseOf(shown(age, transcriptOf(isoOf(half), SHOP)));
-      await refused(half, { response: await sealed(isoOf(half), SHOP, one) }, /presentation_refused/);
+      await refused(half, { response: sealed(isoOf(half), SHOP, one) }, /presentation_refused/);
     });
 
     it('a status that is not OK, a document twice, and elements that are missing', async () => {
       const failed = await ask('unsigned');
       const bad = encodeCbor({ version: '1.0', status: 10 });
-      await refused(failed, { response: await sealed(isoOf(failed), SHOP, bad) }, /malformed/);
+      await refused(failed, { response: sealed(isoOf(failed), SHOP, bad) }, /malformed/);
       const twice = await ask('unsigned');
       const one = shown(licence, transcriptOf(isoOf(twice), SHOP));
-      await refused(twice, { response: await sealed(isoOf(twice), SHOP, responseOf(one, one)) }, /multiple/);
+      await refused(twice, { response: sealed(isoOf(twice), SHOP, responseOf(one, one)) }, /multiple/);
       const less = await ask('unsigned');
       const part = responseOf(shown(licence, transcriptOf(isoOf(less), SHOP), ['given_name']));
-      await refused(less, { response: await sealed(isoOf(less), SHOP, part) }, /claim/);
+      await refused(less, { response: sealed(isoOf(less), SHOP, part) }, /claim/);
     });
 
     for (const [what, response] of [
@@ -266,7 +266,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const asked = await ask('only');
       const other = await ask('unsigned');
       const plaintext = responseOf(shown(licence, transcriptOf(isoOf(other), SHOP)));
-      const response = await sealed(isoOf(other), SHOP, plaintext);
+      const response = sealed(isoOf(other), SHOP, plaintext);
       expect((await hand(asked, { response })).status).to.equal(400);
     });
   });
@@ -274,7 +274,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
   it('is answered once, however many answer at once', async () => {
     const asked = await ask('unsigned');
     const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), SHOP)));
-    const response = await sealed(isoOf(asked), SHOP, plaintext);
+    const response = sealed(isoOf(asked), SHOP, plaintext);
     const answers = await Promise.all(Array.from({ length: 40 }, () => hand(asked, { response })));
     expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
   });

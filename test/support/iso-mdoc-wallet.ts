@@ -1,8 +1,8 @@
 import { createHash, verify, X509Certificate } from 'node:crypto';
-import { Aes128Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import { type CborMap, EncodedCbor } from '../../domain/formats/cbor/values.ts';
+import { sealHpke } from './hpke-sender.ts';
 
 /** What a page passes on, as the browser gives it to a wallet. */
 export type IsoMdocData = { readonly deviceRequest: string; readonly encryptionInfo: string };
@@ -65,24 +65,15 @@ function isGood(docRequest: CborMap, items: EncodedCbor, transcript: Buffer, sig
  * Seals a DeviceResponse for the verifier (ISO/IEC TS 18013-7 section C.3).
  * @param info what it is sealed for; the transcript of the page unless given.
  */
-export async function sealed(
+export function sealed(
   data: IsoMdocData,
   origin: string,
   plaintext: Uint8Array,
   info = transcriptOf(data, origin),
-): Promise<string> {
+): string {
   const [name, parameters] = read(data.encryptionInfo) as readonly [string, CborMap];
   if (name !== 'dcapi' || (parameters.get('nonce') as Buffer).length < 16) throw new Error('EncryptionInfo');
   const key = parameters.get('recipientPublicKey') as CborMap;
-  const suite = new CipherSuite({
-    kem: new DhkemP256HkdfSha256(),
-    kdf: new HkdfSha256(),
-    aead: new Aes128Gcm(),
-  });
-  const [x, y] = [key.get(-2) as Buffer, key.get(-3) as Buffer];
-  const point = Uint8Array.from(Buffer.concat([Buffer.from([4]), x, y]));
-  const recipientPublicKey = await suite.kem.deserializePublicKey(point.buffer);
-  const sender = await suite.createSenderContext({ recipientPublicKey, info: Uint8Array.from(info).buffer });
-  const cipherText = Buffer.from(await sender.seal(Uint8Array.from(plaintext).buffer));
-  return encodeCbor(['dcapi', { enc: Buffer.from(sender.enc), cipherText }]).toString('base64url');
+  const point = Buffer.concat([Buffer.from([4]), key.get(-2) as Buffer, key.get(-3) as Buffer]);
+  return encodeCbor(['dcapi', sealHpke(point, info, plaintext)]).toString('base64url');
 }
