@@ -18,10 +18,44 @@ export const PARSING = {
     if (issue.code === 'unrecognized_keys') return misspelt(issue);
     if (issue.input === undefined && issue.code?.startsWith('invalid_')) return 'is missing';
     if (issue.code === 'invalid_type' && Number.isNaN(issue.input)) return 'is no number';
+    const worded = inWords(issue);
+    if (worded !== undefined) return worded;
     // One with a discriminator names its values.
     return issue.code === 'invalid_union' && issue.errors.length > 0 ? UNFIT : undefined;
   },
 };
+
+/** What is wrong without the words of the validator; undefined where it has words that say more. */
+function inWords(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `expected ${kindOf(issue.expected)}, not ${kindOf(typeNameOf(issue.input))}`;
+    case 'invalid_value':
+      return `expected ${issue.values.length === 1 ? '' : 'one of '}${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      return limitOf(issue.origin, 'at least', issue.minimum);
+    case 'too_big':
+      return limitOf(issue.origin, 'at most', issue.maximum);
+    default:
+      return undefined;
+  }
+}
+
+function kindOf(name: string): string {
+  return name === 'record' ? 'object' : name;
+}
+
+function typeNameOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+/** @param origin what is limited: the length of a text or a list, or a number itself. */
+function limitOf(origin: string, words: 'at least' | 'at most', limit: number | bigint): string {
+  if (origin === 'string') return `has to have ${words} ${limit} characters`;
+  if (origin === 'array' || origin === 'set') return `has to have ${words} ${limit} entries`;
+  return `has to be ${words} ${limit}`;
+}
 
 /**
  * The faults of a document, one for each field, as its author can mend them: of alternatives the fault of the one

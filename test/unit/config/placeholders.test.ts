@@ -98,7 +98,7 @@ describe('placeholders in configuration files', () => {
       'There is no key chain "sining".',
       'the variable OTHER is not set',
       'at least 16 characters; between 60 and 3600',
-      'Invalid option: expected one of "access"|"signing"',
+      'expected one of access, signing',
       'is no tenant id: lower-case letters, digits and -, at most 63',
     ];
 

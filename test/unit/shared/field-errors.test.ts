@@ -63,7 +63,17 @@ describe('The faults of a document', () => {
       'the alternative that was meant',
       z.union([z.string(), Named]),
       { name: 1 },
-      ['x.name: Invalid input: expected string, received number'],
+      ['x.name: expected string, not number'],
+    ],
+    ['a text that is too short', z.string().min(2), 'x', ['x: has to have at least 2 characters']],
+    ['a list that is too long', z.array(z.number()).max(1), [1, 2], ['x: has to have at most 1 entries']],
+    ['a number that is too large', z.number().max(5), 6, ['x: has to be at most 5']],
+    ['a word that is none of several', z.enum(['a', 'b']), 'c', ['x: expected one of a, b']],
+    [
+      'a list where there is to be an object',
+      z.record(z.string(), z.string()),
+      [],
+      ['x: expected object, not array'],
     ],
     [
       'the alternative that was meant, below',
@@ -87,10 +97,7 @@ describe('The faults of a document', () => {
       'the alternative that was meant, with a member that it does not know',
       z.union([z.string(), Named]),
       { name: 1, nam: 'x' },
-      [
-        'x.name: Invalid input: expected string, received number',
-        'x.nam: there is no such member; did you mean name?',
-      ],
+      ['x.name: expected string, not number', 'x.nam: there is no such member; did you mean name?'],
     ],
     [
       'an alternative of which nothing is there',
