@@ -193,6 +193,13 @@ const LISTS = namesOf<ListKeeping>({
   saveStatusToken: true,
   release: true,
   noteRelease: true,
+  goodCopy: true,
+  keepCopy: true,
+  confirmCopy: true,
+  holdAgainst: true,
+  keptLists: true,
+  distrustCopies: true,
+  dropCopies: true,
 });
 const MAINTENANCE = namesOf<Maintenance>({
   time: true,
@@ -230,4 +237,6 @@ const MAINTENANCE = namesOf<Maintenance>({
   forgetIdleLists: true,
   followedLists: true,
   failingLists: true,
+  heldTrustLists: true,
+  forgetKeptTrustLists: true,
 });
