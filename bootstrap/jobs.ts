@@ -46,6 +46,8 @@ const TRUST_LISTS = 10;
 const KEYS = 100;
 /** Of what follows wallets, what one batch looks at; most of it has not ended. */
 const FOLLOWED = 5_000;
+/** A copy of a list that ended and that nobody asked for is kept so much longer. */
+const KEPT_LISTS_MS = 7 * 86_400_000;
 /** Whose key chains one batch looks at. */
 const TENANTS = 100;
 /**
@@ -122,6 +124,10 @@ export function startJobs(container: Container): () => Promise<void> {
       followedPlace = place;
       if (place === undefined) await maintenance.forgetIdleLists(now, BATCH);
       return place !== undefined;
+    }),
+    batchJob('forget-kept-trust-lists', 3600, async (now) => {
+      const before = new Date(now.getTime() - KEPT_LISTS_MS);
+      return (await maintenance.forgetKeptTrustLists(before, BATCH)) >= BATCH;
     }),
     {
       name: 'renew-trust-lists',

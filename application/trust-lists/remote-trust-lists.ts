@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
   checkJump,
@@ -10,12 +9,10 @@ import {
   type SeenRelease,
 } from '../../domain/trust-lists/freshness.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
-import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
-import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
+import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import { readTrustedList, TRUSTED_LIST_ROOT } from '../../domain/trust-lists/trusted-list.ts';
 import { needs } from '../needs.ts';
-import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
+import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
@@ -25,12 +22,17 @@ import { Signatures } from '../ports/signatures.ts';
 import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store } from '../ports/store.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { download, type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
-import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
+import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
+import { copyIdOf, type FollowedTrustList, keepCopy, standIn } from './list-copies.ts';
+import { downloadTrustList, openList, shownSigner } from './open-list.ts';
+import { readOwnList } from './own-list.ts';
+import type { PinnedSigners } from './verify-trust-list.ts';
 
 /** What an entry costs besides its text, which grows when it is parsed. */
 const ENTRY_OVERHEAD = 8_192;
 const FAILURE_MS = 15_000;
+/** A list that could not be used is looked for again after half of it. */
+const STAND_IN_MS = 10 * 60 * 1000;
 
 type Wanted = {
   readonly key: string;
@@ -44,6 +46,7 @@ type Known = {
   readonly list: TrustList;
   /** Of the very document. */
   readonly documentHash: string;
+  readonly contentHash: string;
   readonly size: number;
   readonly fetchedAt: Date;
   readonly lifetime: ListLifetime;
@@ -113,52 +116,85 @@ export class TrustLists extends needs({
         return await this.#fetch(wanted);
       } catch (error) {
         if (!(error instanceof TrustListRefusal)) throw error;
-        // The query may carry a secret of the operator's.
-        const { origin, pathname } = new URL(wanted.uri);
-        const about = { tenantId: wanted.tenantId, list: origin + pathname, reason: error.message };
-        this.ports.log.warn('trust list not used', about);
+        this.#warn(wanted, error);
         throw error;
       }
     });
   }
 
   async #fetch(wanted: Wanted): Promise<Known> {
-    const { key, uri } = wanted;
-    const own = ownTrustListOf(uri, this.ports.settings.publicUrl);
-    const { text, signers } =
-      own === undefined ? await this.#download(wanted) : await this.#read(own, wanted);
+    const own = ownTrustListOf(wanted.uri, this.ports.settings.publicUrl);
+    if (own !== undefined) {
+      const { bytes, signers } = await readOwnList(this.ports, own, wanted.signers);
+      return this.#take(wanted, bytes, signers, OWN_LIST_SECONDS);
+    }
+    let bytes: Buffer | undefined;
+    try {
+      bytes = await this.#download(wanted);
+      const known = await this.#take(wanted, bytes, wanted.signers);
+      await keepCopy(this.ports, followedOf(wanted), { ...known, checkedAt: known.fetchedAt });
+      return known;
+    } catch (error) {
+      if (!(error instanceof TrustListRefusal)) throw error;
+      return this.#standIn(wanted, error, bytes);
+    }
+  }
+
+  /** @throws TrustListRefusal when a list does not hold, or may not follow on what was seen of it. */
+  async #take(wanted: Wanted, bytes: Buffer, signers: PinnedSigners, maxSeconds?: number): Promise<Known> {
+    const { key, uri, tenantId } = wanted;
+    const { list, contentHash, documentHash } = await openList(
+      this.ports,
+      bytes,
+      signers,
+      this.ports.clock.now(),
+    );
     const now = this.ports.clock.now();
-    const { list, contentHash, documentHash } = isXml(text)
-      ? await this.#openXml(text, signers, now)
-      : verifyTrustList(this.ports, text, signers, now);
+    const before = this.#lists.peek(key);
+    const kept = before ?? (await this.ports.store.lists(tenantId).goodCopy(copyIdOf(uri, wanted.signers)));
+    checkTerritory(kept?.list.territory, list.territory);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
     const id = hash('sha256', uri, 'base64url');
-    const releases = this.ports.store.lists(wanted.tenantId);
+    const releases = this.ports.store.lists(tenantId);
     checkJump(await releases.release(id), release, now);
     checkSuccession(await releases.noteRelease(id, release, now), { ...release, documentHash });
-    const before = this.#lists.peek(key);
     const isSame = before?.documentHash === documentHash;
     if (!isSame && before?.list.sequenceNumber === list.sequenceNumber) this.#warnOfDates(wanted, release);
-    const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);
     return {
       uri,
       list: isSame ? before.list : list,
       documentHash,
-      size: text.length,
+      contentHash,
+      size: bytes.length,
       fetchedAt: now,
-      lifetime,
+      lifetime: listLifetime(list, now, maxSeconds),
     };
   }
 
-  /** Who signs such a list is named by its own certificate, as lists of lists do; a CA says nothing here. */
-  async #openXml(text: string, { anchors }: PinnedSigners, now: Date) {
-    const signers = anchors.map(({ certificate }) => certificate);
-    const bytes = Buffer.from(text, 'latin1');
-    const opened = await this.ports.signedXmlDocuments.open(bytes, TRUSTED_LIST_ROOT, signers, now);
-    const { document, contentHash } = opened;
-    // Its dates are part of it: one with others under the same number is another.
-    return { list: readTrustedList(document, now), contentHash, documentHash: contentHash };
+  /** @throws TrustListRefusal `refusal`, where nothing stands in. */
+  async #standIn(wanted: Wanted, refusal: TrustListRefusal, bytes: Buffer | undefined): Promise<Known> {
+    const now = this.ports.clock.now();
+    const isAsked = refusal.fault === 'untrusted_signer' && bytes !== undefined;
+    const shown = isAsked ? await shownSigner(this.ports, bytes, now) : undefined;
+    const found = await standIn(this.ports, followedOf(wanted), refusal, { now, shown });
+    if (found === undefined) throw refusal;
+    this.#warn(wanted, refusal);
+    const { copy, until } = found;
+    const before = this.#lists.peek(wanted.key);
+    const { list, documentHash, contentHash } = before?.documentHash === copy.documentHash ? before : copy;
+    const expiresAt = new Date(Math.min(until.getTime(), now.getTime() + STAND_IN_MS));
+    return {
+      ...{
+        uri: wanted.uri,
+        list,
+        documentHash,
+        contentHash,
+        size: ENTRY_OVERHEAD,
+        fetchedAt: copy.checkedAt,
+      },
+      lifetime: { refreshAt: new Date(now.getTime() + STAND_IN_MS / 2), expiresAt },
+    };
   }
 
   /** TS 119 602 section 6.3.2: each release has a number of its own. */
@@ -168,47 +204,26 @@ export class TrustLists extends needs({
     this.ports.log.warn('trust list with other dates under the same number', about);
   }
 
-  /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
-  async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
-    const { store, tenantConfigurations } = this.ports;
-    const published = await store.read(tenantId).trustList(listId);
-    const configured = published && (await tenantConfigurations.stored(tenantId));
-    if (published === undefined || configured === undefined) {
-      throw new TrustListRefusal('unavailable', 'this service publishes no such list');
-    }
-    const isPinned = signers.anchors.length > 0;
-    const anchors = isPinned ? signers.anchors : signersOf(await configured.keyChains());
-    return { text: published.jwt, signers: { ...signers, anchors } };
-  }
-
-  async #download({ tenantId, uri, signers }: Wanted): Promise<Signed> {
+  async #download({ tenantId, uri, signers }: Wanted): Promise<Buffer> {
     if (signers.anchors.length === 0) {
       throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     }
-    return { text: await downloadTrustList(this.ports.remote, tenantId, uri), signers };
+    return downloadTrustList(this.ports.remote, tenantId, uri);
+  }
+
+  #warn({ tenantId, uri }: Wanted, { message: reason }: TrustListRefusal): void {
+    // The query may carry a secret of the operator's.
+    const { origin, pathname } = new URL(uri);
+    this.ports.log.warn('trust list not used', { tenantId, list: origin + pathname, reason });
   }
 }
 
-/** @throws TrustListRefusal `unavailable`. */
-export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<string> {
-  const accept = 'application/jwt, application/jose, application/vnd.etsi.tsl+xml;q=0.9, */*;q=0.1';
-  const wanted = { tenantId, accept, maxBytes: MAX_LIST_BYTES };
-  const refusal = (why: string) => new TrustListRefusal('unavailable', why);
-  const { body } = await download(remote, uri, wanted, refusal);
-  return body.toString('latin1').trim();
+function followedOf({ tenantId, uri, signers }: Wanted): FollowedTrustList {
+  return { tenantId, place: { uri }, signers };
 }
 
-/** @param text of bytes. */
-export function isXml(text: string): boolean {
-  return /^(?:\xEF\xBB\xBF)?\s*</.test(text);
-}
-
-type Signed = { readonly text: string; readonly signers: PinnedSigners };
-
-function signersOf(chains: readonly KeyChain[]): readonly TrustAnchor[] {
-  return chains
-    .filter(({ usages }) => usages.includes('trustList'))
-    .flatMap(leavesOf)
-    .flatMap(({ certificates }) => certificates.slice(0, 1))
-    .map((certificate) => ({ certificate }));
+/** Lists of two schemes may well be signed by one CA's certificates: what stands at the address stays that of one scheme. */
+function checkTerritory(before: string | undefined, now: string | undefined): void {
+  if (before === undefined || before === now) return;
+  throw new TrustListRefusal('another_list', `of ${now ?? 'no territory'} instead of ${before}`);
 }

@@ -74,6 +74,11 @@ export function isCredentialIssuanceType(type: string): boolean {
   return type.length > ISSUANCE.length && type.endsWith(ISSUANCE) && !OTHER_ISSUANCE.has(type);
 }
 
+/** Whether anybody can ask for services of a type, or for those that revoke for them. */
+export function isSelectable(type: string): boolean {
+  return isCredentialIssuanceType(type) || /\/(?:Issuance|Revocation|WalletProvider)$/.test(type);
+}
+
 export type SelectedCertificate = {
   /** SHA-256 of the DER, base64url. */
   readonly hash: string;

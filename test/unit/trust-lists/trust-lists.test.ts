@@ -143,6 +143,7 @@ describe('A trust list', () => {
       publish({ header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
       expect(await read()).to.equal('Wallet Provider');
       lists.clear(ACME);
+      await store.lists(ACME).dropCopies();
       const stranger = await certify({ name: 'Stranger' });
       publish({ signer: stranger, header: { x5c: undefined, 'x5t#S256': thumbprint(stranger) } });
       expect(await read()).to.equal('untrusted_signer');
