@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
   checkJump,
@@ -39,6 +40,7 @@ type Wanted = {
   readonly tenantId: TenantId;
   readonly uri: string;
   readonly signers: PinnedSigners;
+  readonly via: string | undefined;
 };
 
 type Known = {
@@ -77,10 +79,11 @@ export class TrustLists extends needs({
 
   /**
    * @returns the list as it counts now: the same object until its content changes.
+   * @param via the list of lists that names it, and who signs it.
    * @throws TrustListRefusal when no list can be had that one of `signers` vouches for.
    */
-  async get(tenantId: TenantId, uri: string, signers: PinnedSigners): Promise<TrustList> {
-    const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers };
+  async get(tenantId: TenantId, uri: string, signers: PinnedSigners, via?: string): Promise<TrustList> {
+    const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers, via };
     const now = this.ports.clock.now();
     const known = this.#lists.peek(wanted.key);
     if (known === undefined || now >= known.lifetime.expiresAt) {
@@ -218,8 +221,8 @@ export class TrustLists extends needs({
   }
 }
 
-function followedOf({ tenantId, uri, signers }: Wanted): FollowedTrustList {
-  return { tenantId, place: { uri }, signers };
+function followedOf({ tenantId, uri, signers, via }: Wanted): FollowedTrustList {
+  return { tenantId, place: { uri, ...defined({ via }) }, signers };
 }
 
 /** Lists of two schemes may well be signed by one CA's certificates: what stands at the address stays that of one scheme. */

@@ -1,16 +1,18 @@
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { OWN_AUTHORITIES } from '../../domain/verification/trust-anchor.ts';
 import { needs } from '../needs.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { askLists } from '../trust-lists/ask-lists.ts';
 import {
   type AskedList,
   areSame,
-  askLists,
   gatherAnchors,
+  isOn,
   type ListedAnchor,
   type ListSource,
   MAX_LISTED_ANCHORS,
@@ -80,8 +82,9 @@ function read(
       named.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
     } else if ('keyChainId' in anchor) certificates.push(...[roots.get(anchor.keyChainId) ?? []].flat());
     else {
-      const { trustList: uri, signedBy = [], serviceTypes } = anchor;
-      sources.push({ uri, signers: pinSigners(signedBy), purpose: credentialIssuers(serviceTypes) });
+      const { trustList: uri, signedBy = [], serviceTypes, follow } = anchor;
+      const purpose = credentialIssuers(serviceTypes);
+      sources.push({ uri, signers: pinSigners(signedBy), purpose, ...defined({ follow }) });
     }
   }
   const anchors = [
@@ -105,8 +108,11 @@ function authoritiesOf(chain: KeyChain): readonly string[] {
 function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTrust {
   const listed = gatherAnchors(asked);
   const lists = asked.flatMap((one) => {
-    const own = [...gatherAnchors([one]).values()].map(({ certificate }) => ({ certificate }));
-    return own.length === 0 ? [] : [{ uri: one.source.uri, anchors: own }];
+    const { uri } = one.source;
+    // Of a list of lists those on the lists that it points to (OpenID4VP 1.0 section 6.1.1.2)
+    const cascade = [one, ...asked.filter(({ source }) => source.via === uri)];
+    const own = [...gatherAnchors(cascade).values()].map(({ certificate }) => ({ certificate }));
+    return own.length === 0 ? [] : [{ uri, anchors: own }];
   });
   // A pin vouches for less than the same certificate on a list.
   const known = new Set(anchors.filter(({ pin }) => pin !== true).map(({ certificate }) => certificate));
@@ -137,7 +143,7 @@ export function revokersOf(
 ): readonly TrustAnchor[] | undefined {
   const found = listed.get(anchor);
   if (found === undefined) return undefined;
-  const isDemanded = found.listings.some(({ list }) => demanded?.has(list.uri) === true);
+  const isDemanded = demanded !== undefined && found.listings.some((listing) => isOn(listing, demanded));
   return revocationOf(found, isDemanded ? demanded : undefined);
 }
 

@@ -56,6 +56,16 @@ export const TrustAnchorConfig = z
           .describe(
             `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
           ),
+        follow: z
+          .strictObject({
+            territories: listUpTo(z.string().regex(/^[A-Z]{2}$/, 'two capital letters, such as DE'), 64)
+              .optional()
+              .describe('only lists of these territories, as the list of lists names them; all unless given'),
+          })
+          .optional()
+          .describe(
+            'The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64',
+          ),
       }),
     ],
     'one of ownAuthorities, certificate, keyChainId, trustList',

@@ -383,6 +383,8 @@ describe('An issuer of credentials on a trust list', () => {
       expect(await verify()).to.equal('accepted');
       const impostor = await certify({ name: 'Impostor' });
       world.trustLists.clear(ACME);
+      // Nor does an impostor count where no copy of what was good is left.
+      await world.store.lists(ACME).dropCopies();
       publish({ signer: impostor, sequenceNumber: 2 }, OTHER);
       expect(await verify()).to.match(/untrusted/);
     });
