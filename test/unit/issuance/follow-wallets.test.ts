@@ -108,6 +108,9 @@ describe('Credentials that follow their wallet', () => {
     revoke(3);
     const { answer } = world.remote;
     const other = await certify({ name: 'Other', by: wallet.provider.root });
+    let sequenceNumber = 1;
+    const next = (list: object = {}) =>
+      wallet.provider.list({ ...list, sequenceNumber: ++sequenceNumber });
     const faults: readonly [string, () => void][] = [
       [
         'it does not answer',
@@ -116,7 +119,7 @@ describe('Credentials that follow their wallet', () => {
       ['another of the provider signs it', () => (wallet.provider.statusSigner = [other])],
       [
         'nobody vouches for the provider',
-        () => (wallet.provider.published = wallet.provider.list({ entities: [] })),
+        () => (wallet.provider.published = next({ entities: [] })),
       ],
     ];
     let after = LATER;
@@ -130,7 +133,7 @@ describe('Credentials that follow their wallet', () => {
       expect(list?.failure?.count, what).to.be.greaterThan(0);
       world.remote.answer = answer;
       wallet.provider.statusSigner = [wallet.provider.revocationSigner];
-      wallet.provider.published = wallet.provider.list();
+      wallet.provider.published = next();
       world.trustLists.clear(ACME);
     }
     world.remoteStatusLists.clear(ACME);
