@@ -18,6 +18,7 @@ const IDS: Readonly<Record<string, string>> = {
   '/key-chain': 'pid-signing',
   '/key': 'diplomas',
   '/trust-list': 'universities',
+  '/trust/lists': '<followed list>',
   '/{tenant}/trust-list': 'universities',
   '/{tenant}/crl': '<authority>',
   '/{tenant}/ca': '<authority>',

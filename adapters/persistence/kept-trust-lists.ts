@@ -77,6 +77,7 @@ const LIST = named(
    order by case when held_since is null then 1 else 0 end, coalesce(ends_at, 0), id limit $2`,
 );
 const DISTRUST = named('distrust_copies', 'update kept_trust_lists set checked_at = 0 where tenant_id = $1');
+const FORGET = named('forget_kept_list', 'delete from kept_trust_lists where tenant_id = $1 and id = $2');
 const DROP = named('drop_copies', 'delete from kept_trust_lists where tenant_id = $1');
 
 export function keptTrustLists(query: TenantQuery, cipher: Cipher, tenantId: TenantId): KeptTrustLists {
@@ -114,6 +115,9 @@ export function keptTrustLists(query: TenantQuery, cipher: Cipher, tenantId: Ten
     },
     async keptLists(limit) {
       return (await query(LIST, limit)).map((row) => readSummary(cipher, row));
+    },
+    async forgetList(id) {
+      await query(FORGET, id);
     },
     async distrustCopies() {
       await query(DISTRUST);

@@ -19,6 +19,8 @@ export type KeptTrustLists = {
   holdAgainst(id: string, place: ListPlace, finding: ListFinding, now: Date): Promise<boolean>;
   /** All, those first that have something held against them, then by their end; at most `limit`. */
   keptLists(limit: number): Promise<readonly KeptListSummary[]>;
+  /** Forgets one. */
+  forgetList(id: string): Promise<void>;
   /** Copies count no longer for lists that cannot be had, only for those that come with something against them. */
   distrustCopies(): Promise<void>;
   /** Nothing is kept any more: after an operator began its numbers anew. */

@@ -98,6 +98,12 @@ export function describeHeldList({
   return { action: 'held', kind: 'followed-trust-list', target: list, changes };
 }
 
+/** @param list without what its address may keep secret. */
+export function describeConfirmedSigner(list: string, fingerprint: string): AuditChange {
+  const changes = [{ member: 'signer', after: fingerprint }];
+  return { action: 'confirmed', kind: 'followed-trust-list', target: list, changes };
+}
+
 export function describeSessionRemoval(sessionId: string): AuditChange {
   return { action: 'removed', kind: 'session', target: sessionId, changes: [] };
 }

@@ -198,6 +198,7 @@ const LISTS = namesOf<ListKeeping>({
   confirmCopy: true,
   holdAgainst: true,
   keptLists: true,
+  forgetList: true,
   distrustCopies: true,
   dropCopies: true,
 });

@@ -109,18 +109,14 @@ describe('Credentials that follow their wallet', () => {
     const { answer } = world.remote;
     const other = await certify({ name: 'Other', by: wallet.provider.root });
     let sequenceNumber = 1;
-    const next = (list: object = {}) =>
-      wallet.provider.list({ ...list, sequenceNumber: ++sequenceNumber });
+    const next = (list: object = {}) => wallet.provider.list({ ...list, sequenceNumber: ++sequenceNumber });
     const faults: readonly [string, () => void][] = [
       [
         'it does not answer',
         () => (world.remote.answer = () => ({ status: 503, contentType: '', body: Buffer.alloc(0) })),
       ],
       ['another of the provider signs it', () => (wallet.provider.statusSigner = [other])],
-      [
-        'nobody vouches for the provider',
-        () => (wallet.provider.published = next({ entities: [] })),
-      ],
+      ['nobody vouches for the provider', () => (wallet.provider.published = next({ entities: [] }))],
     ];
     let after = LATER;
     for (const [what, cause] of faults) {
