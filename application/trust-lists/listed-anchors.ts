@@ -45,7 +45,7 @@ export type Listing = {
   readonly list: { readonly uri: string; readonly sequenceNumber: number; readonly via?: string };
   /** Who alone may sign status lists for it, where the entity lists such a service. */
   readonly revocation: readonly string[] | undefined;
-};
+} & Pick<SelectedCertificate, 'periods' | 'isFormer'>;
 
 /** A certificate that lists vouch for, with every place where it stands. */
 export type ListedAnchor = { readonly certificate: string; readonly listings: readonly Listing[] };
@@ -59,13 +59,14 @@ export function gatherAnchors(asked: readonly AskedList[]): ReadonlyMap<string, 
   for (const one of asked) {
     if (!('list' in one)) continue;
     const { source, list } = one;
-    for (const { hash, certificate, entity, revocation } of selectCertificates(list, source.purpose)) {
+    for (const selected of selectCertificates(list, source.purpose)) {
+      const { hash, certificate, ...listing } = selected;
       const known = anchors.get(hash) ?? { certificate, listings: [] };
       if (known.listings.length === 0 && anchors.size >= MAX_LISTED_ANCHORS) continue;
       anchors.set(hash, known);
       const { sequenceNumber } = list;
       const { uri, via } = source;
-      known.listings.push({ entity, list: { uri, sequenceNumber, ...defined({ via }) }, revocation });
+      known.listings.push({ ...listing, list: { uri, sequenceNumber, ...defined({ via }) } });
     }
   }
   return anchors;

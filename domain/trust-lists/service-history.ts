@@ -26,7 +26,10 @@ export function goodPeriods(
     .sort((one, other) => other.since.getTime() - one.since.getTime());
   return former.flatMap((state, index) => {
     const until = former[index - 1]?.since ?? since;
-    return isGood(state) && state.since < until ? [{ from: state.since, until }] : [];
+    const isAlone = former.every(
+      (other) => other === state || other.since.getTime() !== state.since.getTime(),
+    );
+    return isAlone && isGood(state) ? [{ from: state.since, until }] : [];
   });
 }
 

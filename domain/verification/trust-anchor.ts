@@ -56,6 +56,13 @@ export const TrustAnchorConfig = z
           .describe(
             `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
           ),
+        serviceStatusAt: z
+          .enum(['check', 'issuance'])
+          .optional()
+          .describe(
+            'Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer ' +
+              'says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time',
+          ),
         follow: z
           .strictObject({
             territories: listUpTo(z.string().regex(/^[A-Z]{2}$/, 'two capital letters, such as DE'), 64)
