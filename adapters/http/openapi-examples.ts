@@ -47,6 +47,7 @@ const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/certs': { keyId: 'signing', limit: 20, sort: 'asc' },
   '/audit-log': { kind: 'client', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
   '/client/{id}/rotate-secret': { graceSeconds: 300 },
+  '/trust/forecast': { until: '2027-01-01T00:00:00Z', limit: 20 },
   '/cache': { releases: 'true' },
   '/cache/trust-list': { releases: 'true' },
   '/deferred_credential': { transaction_id: '<transaction>' },

@@ -113,7 +113,7 @@ describe('The examples of the API document', function () {
     });
     const [waiting] = (await run('listFollowedTrustLists')).body;
     examples.answered['fingerprint'] = waiting.held.signer.fingerprint;
-    await run('confirmTrustListSigner');
+    await all('confirmTrustListSigner', 'forecastTrust');
     await all('getCacheStatistics', 'clearCaches', 'clearTrustListCache', 'clearStatusListCache');
     for (const name of ['getIssuerMetadata', 'getIssuerMetadataBelowTenant', 'getServerMetadata'])
       await open(name);
