@@ -27,21 +27,23 @@ const THREAD_LIMITS: XmlLimits = { bytes: 16 * 1024 * 1024, elements: 600_000, n
 /** A list of 10 MB takes 300 MB and seven seconds. */
 const MEMORY = { maxOldGenerationSizeMb: 768, maxYoungGenerationSizeMb: 64 };
 const MAX_MS = 60_000;
-/** Europe has half as many lists. */
+/** Of all tenants together, and of one: Europe has some thirty lists, of which eight are asked for at the same time. */
 const MAX_WAITING = 64;
+const MAX_WAITING_OF_ONE = 16;
 
 type Options = { readonly milliseconds?: number; readonly megabytes?: number };
 
 /**
  * Large lists are read in a thread of their own, which ends with its list, or when that takes more than it may: one at a time,
- * so that memory has a limit, while the thread that serves requests goes on.
+ * so that memory has a limit, and one of each tenant in turn, while the thread that serves requests goes on.
  */
 export class ThreadedXmlDocuments extends SignedXmlDocuments {
   readonly #inline = new XmlCryptoDocuments();
   readonly #milliseconds: number;
   readonly #memory: typeof MEMORY;
-  #waiting = 0;
-  #last: Promise<unknown> = Promise.resolve();
+  /** By tenant, in the order of their turns. */
+  readonly #waiting = new Map<string, (() => Promise<void>)[]>();
+  #isReading = false;
 
   constructor({ milliseconds = MAX_MS, megabytes = MEMORY.maxOldGenerationSizeMb }: Options = {}) {
     super();
@@ -49,21 +51,41 @@ export class ThreadedXmlDocuments extends SignedXmlDocuments {
     this.#memory = { ...MEMORY, maxOldGenerationSizeMb: megabytes };
   }
 
-  override trustedList(text: Buffer, signers: readonly string[], now: Date): Promise<OpenedXmlList> {
+  override trustedList(
+    text: Buffer,
+    signers: readonly string[],
+    now: Date,
+    owner: string,
+  ): Promise<OpenedXmlList> {
     if (text.length <= INLINE_LIMITS.bytes) return this.#inline.trustedList(text, signers, now);
     if (text.length > THREAD_LIMITS.bytes) {
       const limit = `lists in XML are read up to ${THREAD_LIMITS.bytes / 1024 / 1024} MiB`;
       return Promise.reject(new TrustListRefusal('malformed', limit));
     }
-    if (this.#waiting >= MAX_WAITING) {
+    const own = this.#waiting.get(owner) ?? [];
+    const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
+    if (own.length >= MAX_WAITING_OF_ONE || all >= MAX_WAITING) {
       return Promise.reject(new TrustListRefusal('unavailable', 'too many large lists wait to be read'));
     }
-    this.#waiting++;
-    const reading = this.#last
-      .then(() => this.#read({ text, signers, now, limits: THREAD_LIMITS }))
-      .finally(() => this.#waiting--);
-    this.#last = reading.catch(() => {});
-    return reading;
+    this.#waiting.set(owner, own);
+    return new Promise((resolve, reject) => {
+      own.push(() => this.#read({ text, signers, now, limits: THREAD_LIMITS }).then(resolve, reject));
+      void this.#goOn();
+    });
+  }
+
+  /** Whose turn it was comes last. */
+  async #goOn(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    for (let [turn] = this.#waiting; turn !== undefined; [turn] = this.#waiting) {
+      const [owner, tasks] = turn;
+      const task = tasks.shift();
+      this.#waiting.delete(owner);
+      if (tasks.length > 0) this.#waiting.set(owner, tasks);
+      await task?.();
+    }
+    this.#isReading = false;
   }
 
   async #read(task: ReadingTask): Promise<OpenedXmlList> {

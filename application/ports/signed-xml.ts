@@ -14,7 +14,13 @@ export abstract class SignedXmlDocuments {
    * A trusted list (ETSI TS 119 612), verified before anything that it says is believed. A large one is read by another thread.
    * @param text UTF-8.
    * @param signers DER in standard base64: whoever may have signed it, each named by its own certificate.
+   * @param owner for whom: a tenant that has many read keeps no other waiting for all of them.
    * @throws TrustListRefusal also for a list that costs more to read than a list may.
    */
-  abstract trustedList(text: Buffer, signers: readonly string[], now: Date): Promise<OpenedXmlList>;
+  abstract trustedList(
+    text: Buffer,
+    signers: readonly string[],
+    now: Date,
+    owner: string,
+  ): Promise<OpenedXmlList>;
 }

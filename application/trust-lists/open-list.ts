@@ -17,6 +17,9 @@ type Ports = {
   readonly signedXmlDocuments: SignedXmlDocuments;
 };
 
+/** When a list is read, and for whom. */
+export type Reading = { readonly now: Date; readonly tenantId: TenantId };
+
 /** @throws TrustListRefusal `unavailable`. */
 export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<Buffer> {
   const accept = 'application/jwt, application/jose, application/vnd.etsi.tsl+xml;q=0.9, */*;q=0.1';
@@ -43,23 +46,27 @@ export async function openList(
   ports: Ports,
   bytes: Buffer,
   signers: PinnedSigners,
-  now: Date,
+  { now, tenantId }: Reading,
 ): Promise<VerifiedList> {
   if (!isXml(bytes)) return verifyTrustList(ports, compactText(bytes), signers, now);
   // Who signs such a list is named by its own certificate, as lists of lists do; a CA says nothing here.
   const certificates = signers.anchors.map(({ certificate }) => certificate);
-  return ports.signedXmlDocuments.trustedList(bytes, certificates, now);
+  return ports.signedXmlDocuments.trustedList(bytes, certificates, now, tenantId);
 }
 
 /**
  * Who signed a list that nobody pinned vouches for, so that a person can decide about them.
  * @returns the certificate, DER in standard base64; undefined where the list does not hold under it either.
  */
-export async function shownSigner(ports: Ports, bytes: Buffer, now: Date): Promise<string | undefined> {
+export async function shownSigner(
+  ports: Ports,
+  bytes: Buffer,
+  reading: Reading,
+): Promise<string | undefined> {
   try {
     const certificate = isXml(bytes) ? shownInXml(bytes) : shownInHeader(compactText(bytes));
     if (certificate === undefined) return undefined;
-    await openList(ports, bytes, { anchors: [{ certificate }], id: '' }, now);
+    await openList(ports, bytes, { anchors: [{ certificate }], id: '' }, reading);
     return certificate;
   } catch (error) {
     if (error instanceof TrustListRefusal) return undefined;

@@ -29,8 +29,9 @@ import { downloadTrustList, openList, shownSigner } from './open-list.ts';
 import { readOwnList } from './own-list.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
-/** What an entry costs besides its text, which grows when it is parsed. */
+/** What an entry costs besides its list, and what an entity or a service does besides its texts. */
 const ENTRY_OVERHEAD = 8_192;
+const PART_BYTES = 1_024;
 const FAILURE_MS = 15_000;
 /** A list that could not be used is looked for again after half of it. */
 const STAND_IN_MS = 10 * 60 * 1000;
@@ -146,12 +147,9 @@ export class TrustLists extends needs({
   /** @throws TrustListRefusal when a list does not hold, or may not follow on what was seen of it. */
   async #take(wanted: Wanted, bytes: Buffer, signers: PinnedSigners, maxSeconds?: number): Promise<Known> {
     const { key, uri, tenantId } = wanted;
-    const { list, contentHash, documentHash } = await openList(
-      this.ports,
-      bytes,
-      signers,
-      this.ports.clock.now(),
-    );
+    const { list, contentHash, documentHash } = await openList(this.ports, bytes, signers, {
+      ...{ now: this.ports.clock.now(), tenantId },
+    });
     const now = this.ports.clock.now();
     const before = this.#lists.peek(key);
     const kept = before ?? (await this.ports.store.lists(tenantId).goodCopy(copyIdOf(uri, wanted.signers)));
@@ -169,7 +167,7 @@ export class TrustLists extends needs({
       list: isSame ? before.list : list,
       documentHash,
       contentHash,
-      size: bytes.length,
+      size: sizeOf(list),
       fetchedAt: now,
       lifetime: listLifetime(list, now, maxSeconds),
     };
@@ -179,7 +177,9 @@ export class TrustLists extends needs({
   async #standIn(wanted: Wanted, refusal: TrustListRefusal, bytes: Buffer | undefined): Promise<Known> {
     const now = this.ports.clock.now();
     const isAsked = refusal.fault === 'untrusted_signer' && bytes !== undefined;
-    const shown = isAsked ? await shownSigner(this.ports, bytes, now) : undefined;
+    const shown = isAsked
+      ? await shownSigner(this.ports, bytes, { now, tenantId: wanted.tenantId })
+      : undefined;
     const found = await standIn(this.ports, followedOf(wanted), refusal, { now, shown });
     if (found === undefined) throw refusal;
     this.#warn(wanted, refusal);
@@ -229,4 +229,17 @@ function followedOf({ tenantId, uri, signers, via }: Wanted): FollowedTrustList 
 function checkTerritory(before: string | undefined, now: string | undefined): void {
   if (before === undefined || before === now) return;
   throw new TrustListRefusal('another_list', `of ${now ?? 'no territory'} instead of ${before}`);
+}
+
+/** Bytes that a list takes as it was read: of a national list in XML most is passed over. */
+function sizeOf({ entities }: TrustList): number {
+  let bytes = 0;
+  for (const { name, services } of entities) {
+    bytes += PART_BYTES + name.length;
+    for (const { certificates, history = [] } of services) {
+      bytes += PART_BYTES + history.length * PART_BYTES;
+      for (const certificate of certificates) bytes += certificate.length;
+    }
+  }
+  return bytes;
 }

@@ -51,8 +51,13 @@ describe('Large trusted lists in XML', function () {
     listed = Math.ceil(services.length / EVERY);
     return Buffer.from(signXml(xmlList({ services }), operator));
   };
-  const fault = (text: Buffer, documents: ThreadedXmlDocuments, signers = [operator.certificate]) =>
-    documents.trustedList(text, signers, NOW).then(
+  const fault = (
+    text: Buffer,
+    documents: ThreadedXmlDocuments,
+    signers = [operator.certificate],
+    owner = 'acme',
+  ) =>
+    documents.trustedList(text, signers, NOW, owner).then(
       () => 'taken',
       (error: unknown) => {
         if (error instanceof TrustListRefusal) return error.message;
@@ -69,7 +74,7 @@ describe('Large trusted lists in XML', function () {
     expect(large.length).to.be.greaterThan(10 * MEBIBYTE);
     const documents = new ThreadedXmlDocuments();
     const holds = new Holds();
-    const { list } = await documents.trustedList(large, [operator.certificate], NOW);
+    const { list } = await documents.trustedList(large, [operator.certificate], NOW, 'acme');
     const longest = holds.end();
     const services = list.entities.flatMap((entity) => entity.services);
     expect(services).to.have.length(listed);
@@ -106,9 +111,22 @@ describe('Large trusted lists in XML', function () {
 
   it('wait for each other, and not without end', async () => {
     const documents = new ThreadedXmlDocuments({ milliseconds: 1 });
-    const all = await Promise.all(
-      Array.from({ length: 70 }, () => fault(large.subarray(0, 300_000), documents)),
-    );
-    expect(all.filter((each) => /too many large lists wait/.test(each))).to.have.length(6);
+    const text = large.subarray(0, 300_000);
+    const refused = async (owners: readonly string[]) =>
+      (await Promise.all(owners.map((owner) => fault(text, documents, undefined, owner)))).filter((each) =>
+        /too many large lists wait/.test(each),
+      ).length;
+    // One is read at once.
+    expect(await refused(Array.from({ length: 20 }, () => 'acme')), 'of one tenant').to.equal(3);
+    expect(await refused(Array.from({ length: 70 }, (_, at) => `tenant-${at % 10}`)), 'of all').to.equal(5);
+  });
+
+  it('of one tenant keep no other waiting for all of them', async () => {
+    const documents = new ThreadedXmlDocuments();
+    const some = listOf(0.3 * MEBIBYTE);
+    const order: string[] = [];
+    const read = (owner: string) => fault(some, documents, undefined, owner).then(() => order.push(owner));
+    await Promise.all([read('greedy'), read('greedy'), read('greedy'), read('greedy'), read('other')]);
+    expect(order.indexOf('other')).to.be.lessThan(3);
   });
 });
