@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { KeptTrustLists } from '../../application/ports/kept-trust-lists.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -47,12 +48,14 @@ const KEEP_COPY = named(
      cast($7 as bigint), cast($8 as bigint), cast($8 as bigint) ${ROOM}
    on conflict (tenant_id, id) do update set place = excluded.place, copy = excluded.copy,
      sequence_number = excluded.sequence_number, document_hash = excluded.document_hash, ends_at = excluded.ends_at,
-     checked_at = excluded.checked_at, seen_at = excluded.seen_at, held_since = null, finding = null, finding_key = null
+     checked_at = excluded.checked_at, seen_at = excluded.seen_at, held_since = null, finding = null, finding_key = null,
+     told_key = null
    where kept_trust_lists.sequence_number <= excluded.sequence_number`,
 );
 const CONFIRM_COPY = named(
   'confirm_copy',
-  `update kept_trust_lists set checked_at = $4, seen_at = $4, held_since = null, finding = null, finding_key = null
+  `update kept_trust_lists set checked_at = $4, seen_at = $4, held_since = null, finding = null, finding_key = null,
+     told_key = null
    where tenant_id = $1 and id = $2 and document_hash = $3 returning id`,
 );
 /** The second row lock finds what the first one wrote, so of several processes one hears that it is new. */
@@ -80,6 +83,11 @@ const DISTRUST = named('distrust_copies', 'update kept_trust_lists set checked_a
 const FORGET = named('forget_kept_list', 'delete from kept_trust_lists where tenant_id = $1 and id = $2');
 const DROP = named('drop_copies', 'delete from kept_trust_lists where tenant_id = $1');
 
+/** As a column has room for it. */
+export function keyOfFinding(finding: ListFinding): string {
+  return hash('sha256', findingKey(finding), 'base64url');
+}
+
 export function keptTrustLists(query: TenantQuery, cipher: Cipher, tenantId: TenantId): KeptTrustLists {
   const placeOf = (id: string) => ({ cipher, tenantId, id });
   return {
@@ -106,7 +114,7 @@ export function keptTrustLists(query: TenantQuery, cipher: Cipher, tenantId: Ten
       return (await query(CONFIRM_COPY, id, documentHash, now.getTime())).length > 0;
     },
     async holdAgainst(id, place, finding, now) {
-      const key = findingKey(finding).slice(0, 200);
+      const key = keyOfFinding(finding);
       const sealedPlace = String(KEPT_TRUST_LISTS.field('place', place, placeOf(id)));
       const sealedFinding = String(KEPT_TRUST_LISTS.field('finding', finding, placeOf(id)));
       const rows = await query(HOLD, id, sealedPlace, now.getTime(), sealedFinding, key);

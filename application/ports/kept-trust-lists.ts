@@ -1,3 +1,4 @@
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type {
   GoodCopy,
   KeptListSummary,
@@ -27,10 +28,23 @@ export type KeptTrustLists = {
   dropCopies(): Promise<void>;
 };
 
+/** Something that is held against a list, and that nobody outside was told of. */
+export type UntoldFinding = {
+  readonly tenantId: TenantId;
+  readonly id: string;
+  readonly place: ListPlace;
+  readonly finding: ListFinding;
+  readonly since: Date;
+};
+
 /** The same of all tenants, for jobs. */
 export type KeptTrustListJobs = {
   /** How many lists that were looked for after `since` have something held against them. */
   heldTrustLists(since: Date): Promise<number>;
+  /** Those that wait longest first. */
+  untoldFindings(limit: number): Promise<readonly UntoldFinding[]>;
+  /** Others know of it. */
+  toldFinding(told: UntoldFinding): Promise<void>;
   /** Forgets lists that ended, and that nobody looked for since then. @returns how many rows went, at most `limit`. */
   forgetKeptTrustLists(before: Date, limit: number): Promise<number>;
 };

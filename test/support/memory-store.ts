@@ -239,5 +239,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   followedLists: true,
   failingLists: true,
   heldTrustLists: true,
+  untoldFindings: true,
+  toldFinding: true,
   forgetKeptTrustLists: true,
 });

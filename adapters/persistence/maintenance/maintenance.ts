@@ -134,7 +134,7 @@ const POSTPONE_RETIRED_KEY = named(
 function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
   return {
     ...resealing(sql, cipher),
-    ...keptTrustListJobs(sql),
+    ...keptTrustListJobs(sql, cipher),
     removeRemains: (now, limit) => removeRemains(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {

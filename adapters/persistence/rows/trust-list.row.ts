@@ -80,6 +80,8 @@ export const KeptTrustListRow = defineEntity({
     finding: p.text().nullable(),
     /** Hash of it: a person hears of each once. */
     findingKey: p.string().nullable(),
+    /** Of the finding that other systems were told of. */
+    toldKey: p.string().nullable(),
   },
   indexes: [{ name: 'kept_trust_lists_by_look', properties: ['seenAt'] }],
   filters: tenantFilter,

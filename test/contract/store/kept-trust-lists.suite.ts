@@ -81,6 +81,27 @@ export function describeKeptTrustLists(open: () => Store): void {
       expect(await store.maintenance.heldTrustLists(seconds(50))).to.equal(before);
     });
 
+    it('have what is held against a later one told once, and again when it is something else', async () => {
+      const untold = async () =>
+        (await store.maintenance.untoldFindings(1_000)).filter(
+          (one) => one.id === id && one.tenantId === tenantId,
+        );
+      await lists().keepCopy(id, place, aCopy(5));
+      expect(await untold()).to.deep.equal([]);
+      await lists().holdAgainst(id, place, finding, seconds(60));
+      const [one] = await untold();
+      expect(one).to.deep.equal({ tenantId, id, place, finding, since: seconds(60) });
+      await lists().holdAgainst(id, place, { ...finding, signer: 'MIIC' }, seconds(70));
+      if (one !== undefined) await store.maintenance.toldFinding(one);
+      const [next] = await untold();
+      expect(next?.finding.signer, 'another one came meanwhile').to.equal('MIIC');
+      if (next !== undefined) await store.maintenance.toldFinding(next);
+      expect(await untold()).to.deep.equal([]);
+      await lists().confirmCopy(id, 'd5', seconds(80));
+      await lists().holdAgainst(id, place, finding, seconds(90));
+      expect(await untold()).to.have.length(1);
+    });
+
     it('need not be there for something to be held against a list', async () => {
       await lists().holdAgainst(id, place, finding, NOW);
       expect(await lists().goodCopy(id)).to.equal(undefined);

@@ -3,10 +3,12 @@ import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
+import type { EventPublisher, HeldListNotice } from '../../../application/ports/event-publisher.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
+import { tellHeldLists } from '../../../application/trust-lists/tell-held-lists.ts';
 import { pinSigners, thumbprintOf } from '../../../application/trust-lists/verify-trust-list.ts';
 import { trustListsProbe } from '../../../bootstrap/trust-lists-check.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
@@ -148,6 +150,41 @@ describe('The good copy of a trust list of others', () => {
     clock.time += 30 * DAY;
     changed();
     expect(await read(), 'it has ended').to.equal('untrusted_signer');
+  });
+
+  it('is told to other systems once for each thing that came, and again when the broker did not have it', async () => {
+    const told: HeldListNotice[] = [];
+    let answer: 'taken' | 'refused' | 'lost' = 'lost';
+    const publisher = {
+      isReady: true,
+      async tellHeldList(notice: HeldListNotice) {
+        if (answer === 'lost') throw new Error('the broker is gone');
+        told.push(notice);
+        return answer === 'taken';
+      },
+    } as unknown as EventPublisher;
+    const tell = () => tellHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
+    await tell();
+    publish(named('Another', 5));
+    clock.time += 2 * HOUR;
+    await read();
+    expect(await tell().catch(() => 'lost')).to.equal('lost');
+    answer = 'taken';
+    await tell();
+    await tell();
+    expect(told).to.have.length(1);
+    expect(told[0]).to.deep.include({ tenantId: ACME, list: 'https://operator.example/lote' });
+    expect(JSON.stringify(told)).not.to.include('secret');
+    publish(named('Sixth', 6));
+    clock.time += 2 * HOUR;
+    await read();
+    publish(named('Another', 6));
+    clock.time += 2 * HOUR;
+    await read();
+    answer = 'refused';
+    await tell();
+    await tell();
+    expect(told, 'who refuses it does not get it again').to.have.length(2);
   });
 
   it('names no signer whose signature does not hold', async () => {
