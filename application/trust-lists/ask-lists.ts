@@ -7,7 +7,7 @@ import type { AskedList, ListSource } from './listed-anchors.ts';
 import type { TrustLists } from './remote-trust-lists.ts';
 import { signersOf } from './verify-trust-list.ts';
 
-/** Whoever checks waits no longer; the list is read on, and the next check has it. */
+/** Whoever checks waits no longer for all of them together; what is under way is read on, and the next check has it. */
 const MAX_WAIT_MS = 10_000;
 /** Lists of one list of lists that are asked for at the same time. */
 const AT_ONCE = 8;
@@ -20,18 +20,27 @@ export async function askLists(
   trustLists: TrustLists,
   tenantId: TenantId,
   sources: readonly ListSource[],
+  waitMs = MAX_WAIT_MS,
 ): Promise<readonly AskedList[]> {
+  const until = performance.now() + waitMs;
   const groups = sources.map(async (source) => {
-    const one = await ask(trustLists, tenantId, source);
+    const one = await ask(trustLists, tenantId, source, until);
     const pointed = 'list' in one ? pointedBy(source, one.list) : [];
-    return [one, ...(await someAtOnce(pointed, (each) => ask(trustLists, tenantId, each)))];
+    return [one, ...(await someAtOnce(pointed, (each) => ask(trustLists, tenantId, each, until)))];
   });
   return (await Promise.all(groups)).flat();
 }
 
-async function ask(trustLists: TrustLists, tenantId: TenantId, source: ListSource): Promise<AskedList> {
+async function ask(
+  trustLists: TrustLists,
+  tenantId: TenantId,
+  source: ListSource,
+  until: number,
+): Promise<AskedList> {
   try {
-    const list = await inTime(trustLists.get(tenantId, source.uri, source.signers, source.via));
+    if (performance.now() >= until)
+      throw new TrustListRefusal('unavailable', 'there is no time left to look');
+    const list = await inTime(trustLists.get(tenantId, source.uri, source.signers, source.via), until);
     assertFits(list, source);
     return { source, list };
   } catch (error) {
@@ -88,11 +97,11 @@ function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSo
   return sources;
 }
 
-async function inTime(list: Promise<TrustList>): Promise<TrustList> {
+async function inTime(list: Promise<TrustList>, until: number): Promise<TrustList> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     const refusal = new TrustListRefusal('unavailable', 'it is still being read');
-    timer = setTimeout(() => reject(refusal), MAX_WAIT_MS);
+    timer = setTimeout(() => reject(refusal), Math.max(0, until - performance.now()));
   });
   try {
     return await Promise.race([list, late]);

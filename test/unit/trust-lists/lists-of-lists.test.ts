@@ -151,6 +151,19 @@ describe('A list of lists', () => {
     });
   }
 
+  it('waits for no list that does not answer longer than for all of them together', async () => {
+    const { request } = remote;
+    remote.request = (url, options) =>
+      url === addressOf('FR') ? new Promise(() => {}) : request.call(remote, url, options);
+    const start = performance.now();
+    const asked = await askLists(lists, ACME, [source()], 200);
+    expect(performance.now() - start).to.be.lessThan(2_000);
+    const anchors = [...gatherAnchors(asked).values()].map(({ certificate }) => certificate);
+    expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
+    const [refusal] = asked.flatMap((one) => ('refusal' in one ? [one.refusal.message] : []));
+    expect(refusal).to.equal('unavailable: it is still being read');
+  });
+
   it('that somebody else signed leads nowhere', async () => {
     pointTo([pointer('DE')], foe);
     expect(await vouched()).to.deep.equal([]);
