@@ -33,8 +33,10 @@ export type TrustedService = {
   readonly type: string | undefined;
   /** Absent in lists where being listed means being approved. */
   readonly status: string | undefined;
-  /** As they stand in the list, white space removed: DER in standard base64, not parsed yet. */
+  /** DER in standard base64, as they stand in the list, white space removed. */
   readonly certificates: readonly string[];
+  /** SHA-256 of each, base64url: whoever read the list found that they are certificates. Absent: nobody looked. */
+  readonly hashes?: readonly string[];
   /** When the status began, and what there was before; only of services that have a status. */
   readonly since?: Date;
   readonly history?: readonly FormerState[];

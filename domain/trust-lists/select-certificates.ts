@@ -1,4 +1,4 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { readListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 import { goodPeriods, type Period } from './service-history.ts';
 
@@ -103,8 +103,6 @@ export type SelectedCertificate = {
   readonly isFormer?: true;
 };
 
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-
 /** The certificates that vouch for something, in the order of the list. One that does not parse is passed over. */
 export function selectCertificates(list: TrustList, purpose: TrustPurpose): readonly SelectedCertificate[] {
   const revocation = revocationByService(list, purpose);
@@ -170,10 +168,21 @@ function standingOf(
   return { periods, ...(!isGood && { isFormer: true as const }) };
 }
 
-function readCertificates({ certificates }: TrustedService) {
-  return certificates.flatMap((certificate) => {
-    const isBase64 = certificate.length % 4 === 0 && BASE64.test(certificate);
-    const parsed = isBase64 ? readCertificate(Buffer.from(certificate, 'base64')) : undefined;
-    return parsed === undefined ? [] : [{ certificate, hash: parsed.hash }];
-  });
+/** A list is asked for its certificates again and again, and they are the same as long as it is. */
+const known = new WeakMap<
+  TrustedService,
+  readonly { readonly certificate: string; readonly hash: string }[]
+>();
+
+function readCertificates(service: TrustedService) {
+  const before = known.get(service);
+  if (before !== undefined) return before;
+  const { certificates, hashes } = service;
+  const read = hashes === undefined ? readListed(certificates) : { certificates, hashes };
+  const found = read.certificates.map((certificate, index) => ({
+    certificate,
+    hash: read.hashes[index] ?? '',
+  }));
+  known.set(service, found);
+  return found;
 }

@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { defined } from '../shared/defined.ts';
 import { isListOfLists, type ListPointer, MAX_POINTERS, pointerOf } from './list-pointer.ts';
+import { readListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 import { isSelectable } from './select-certificates.ts';
 import { type FormerState, MAX_STATES } from './service-history.ts';
@@ -159,7 +160,7 @@ function readService(service: ListElement, now: Date): readonly TrustedService[]
       type,
       // Mandatory here: a service without would not be approved.
       status: one(information, 'ServiceStatus').text,
-      certificates,
+      ...readListed(certificates),
       since,
       ...(history.length > 0 && { history }),
     },

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import { ThreadedXmlDocuments } from '../../adapters/xml/threaded-xml-documents.ts';
+import { gatherAnchors } from '../../application/trust-lists/listed-anchors.ts';
+import { signersOf } from '../../application/trust-lists/verify-trust-list.ts';
+import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { type Certified, certify } from '../support/test-certificates.ts';
 import { signXml, type XmlService, xmlList } from '../support/xml-list.ts';
@@ -75,7 +78,10 @@ describe('Large trusted lists in XML', function () {
     const documents = new ThreadedXmlDocuments();
     const holds = new Holds();
     const { list } = await documents.trustedList(large, [operator.certificate], NOW, 'acme');
+    const source = { uri: 'https://lists.example', signers: signersOf([]), purpose: credentialIssuers() };
+    const anchors = gatherAnchors([{ source, list }]);
     const longest = holds.end();
+    expect([...anchors.values()][0]?.listings).to.have.length(2 * listed);
     const services = list.entities.flatMap((entity) => entity.services);
     expect(services).to.have.length(listed);
     expect(services[0]).to.deep.include({ since: new Date('2026-01-01T00:00:00Z'), type: `${TYPE}/EAA/Q` });
