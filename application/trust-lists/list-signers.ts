@@ -78,7 +78,7 @@ export class ListSigners extends needs({
     if (list.entities.length === 0 && pointsElsewhere(jws.payload['LoTE'])) {
       throw new TrustListRefusal(
         'malformed',
-        'it only points to other lists, which are not followed; name those',
+        'it only points to other lists; name it in trustAnchors, with follow',
       );
     }
     return pem;

@@ -53,6 +53,8 @@ type Known = {
   readonly size: number;
   readonly fetchedAt: Date;
   readonly lifetime: ListLifetime;
+  /** Why it stands in for what came, or did not. */
+  readonly fault?: { readonly reason: string; readonly at: Date };
 };
 
 /** Trust lists of others: fetched once for all who wait, verified before they are kept, per tenant. */
@@ -75,6 +77,7 @@ export class TrustLists extends needs({
     sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
     freshUntil: ({ lifetime }) => lifetime.expiresAt,
     isRefusal: (error) => error instanceof TrustListRefusal,
+    faultOf: ({ fault, lifetime }) => fault && { ...fault, retriedAt: lifetime.refreshAt },
     failureMs: FAILURE_MS,
   });
 
@@ -197,6 +200,7 @@ export class TrustLists extends needs({
         fetchedAt: copy.checkedAt,
       },
       lifetime: { refreshAt: new Date(now.getTime() + STAND_IN_MS / 2), expiresAt },
+      fault: { reason: refusal.message, at: now },
     };
   }
 

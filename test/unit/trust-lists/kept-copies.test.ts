@@ -108,6 +108,10 @@ describe('The good copy of a trust list of others', () => {
     clock.time += 2 * HOUR;
     restart();
     expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
+    const { failing } = lists.stats(ACME);
+    expect(failing.map(({ uri, reason }) => [uri, reason])).to.deep.equal([
+      [URI, 'sequence_reused: 5 after 5'],
+    ]);
     clock.time += 26 * DAY;
     restart();
     publish(named('Another', 5));

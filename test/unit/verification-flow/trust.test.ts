@@ -8,7 +8,7 @@ import { packEntries } from '../../../domain/status-lists/bits.ts';
 import { compressList } from '../../support/compress-list.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
-import { signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
+import { LIST_OF_LISTS, signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
 import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
 
 const LIST = 'https://operator.example/lote.jwt';
@@ -467,6 +467,26 @@ describe('An issuer of credentials on a trust list', () => {
       expect((await refusal([`${PUBLIC_URL}/acme/trust-list/none`]))?.message).to.match(
         /publishes no such list/,
       );
+    });
+    it('is found on a list that a list of lists points to, and on no other', async () => {
+      const europe = await certify({ name: 'Europe' });
+      const LOTL = 'https://lists.example/lotl';
+      const [issuedAt, nextUpdate] = [-60, 86_400].map((seconds) =>
+        new Date((world.seconds + seconds) * 1000).toISOString(),
+      ) as [string, string];
+      const type = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+      const xml = (uri: string, list: XmlList, by: Certified) =>
+        lists.set(uri, signXml(xmlList({ issuedAt, nextUpdate, ...list }), by));
+      const services = [{ type, since: issuedAt, certificates: [rootOf(world.issuer)] }];
+      xml('https://de.example/list', { territory: 'DE', services }, operator);
+      const pointers = [{ uri: 'https://de.example/list', territory: 'DE', signers: [operator.certificate] }];
+      xml(LOTL, { type: LIST_OF_LISTS, territory: 'EU', pointers }, europe);
+      const following = { trustList: LOTL, signedBy: [pem(europe)], follow: {} };
+      await demand([LOTL], [following]);
+      expect(await verify()).to.equal('accepted');
+      publish({ entities: [] }, OTHER);
+      await demand([OTHER], [following, anchor({ trustList: OTHER })]);
+      expect(await verify()).to.match(/^untrusted_authority/);
     });
     it('is not looked for on a list that only points to others', async () => {
       const scheme = { PointersToOtherLoTE: [{ LoTELocation: 'https://elsewhere.example' }] };
