@@ -118,31 +118,25 @@ export class TrustLists extends needs({
   }
 
   #fetchOnce(wanted: Wanted): Promise<Known> {
-    return this.#lists.fetch(wanted.key, async () => {
-      try {
-        return await this.#fetch(wanted);
-      } catch (error) {
-        if (!(error instanceof TrustListRefusal)) throw error;
-        this.#warn(wanted, error);
-        throw error;
-      }
-    });
+    return this.#lists.fetch(wanted.key, () => this.#fetch(wanted));
   }
 
   async #fetch(wanted: Wanted): Promise<Known> {
     const own = ownTrustListOf(wanted.uri, this.ports.settings.publicUrl);
-    if (own !== undefined) {
-      const { bytes, signers } = await readOwnList(this.ports, own, wanted.signers);
-      return this.#take(wanted, bytes, signers, OWN_LIST_SECONDS);
-    }
     let bytes: Buffer | undefined;
     try {
+      if (own !== undefined) {
+        const read = await readOwnList(this.ports, own, wanted.signers);
+        return await this.#take(wanted, read.bytes, read.signers, OWN_LIST_SECONDS);
+      }
       bytes = await this.#download(wanted);
       const known = await this.#take(wanted, bytes, wanted.signers);
       await keepCopy(this.ports, followedOf(wanted), { ...known, checkedAt: known.fetchedAt });
       return known;
     } catch (error) {
       if (!(error instanceof TrustListRefusal)) throw error;
+      this.#warn(wanted, error);
+      if (own !== undefined) throw error;
       return this.#standIn(wanted, error, bytes);
     }
   }
@@ -185,7 +179,6 @@ export class TrustLists extends needs({
       : undefined;
     const found = await standIn(this.ports, followedOf(wanted), refusal, { now, shown });
     if (found === undefined) throw refusal;
-    this.#warn(wanted, refusal);
     const { copy, until } = found;
     const before = this.#lists.peek(wanted.key);
     const { list, documentHash, contentHash } = before?.documentHash === copy.documentHash ? before : copy;

@@ -47,7 +47,7 @@ let provider: WalletProvider;
 let lists: TrustLists;
 
 const iso = (seconds: number) => new Date(clock.time + seconds * 1000).toISOString();
-const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
 
 function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = {}): void {
   const isList = !(options instanceof Error) && !('status' in options) && !('body' in options);
