@@ -55,7 +55,10 @@ function signedBy(
       )
       .map(({ id }) => id),
     presentation: presentations
-      .filter(({ accessKeyChainId }) => isChosen(accessKeyChainId, 'access'))
+      .filter(
+        ({ accessKeyChainId, furtherAccessKeyChainIds }) =>
+          isChosen(accessKeyChainId, 'access') || furtherAccessKeyChainIds?.includes(chain.id) === true,
+      )
       .map(({ id }) => id),
   };
 }

@@ -59,6 +59,17 @@ describe('What the trust of a tenant rests on', () => {
   };
   const of = (items: readonly Item[], kind: string) => items.filter((item) => item.kind === kind);
 
+  it('is every key chain that signs the requests of a configuration', async () => {
+    const call = (path: string, json: object) => service.call('POST', path, { token: other.token, json });
+    expect((await call('/key-chain', { id: 'further', usageType: 'access' })).status).to.equal(201);
+    const dcql_query = { credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:x:1'] } }] };
+    const several = { dcApiRequest: 'multisigned', furtherAccessKeyChainIds: ['further'] };
+    const written = await call('/verifier/config', { id: 'several', dcql_query, ...several });
+    expect(written.status, written.text).to.equal(201);
+    const further = of(await forecast(other.token), 'key-chain').find(({ id }) => id === 'further');
+    expect(further?.affects.presentation).to.deep.equal(['several']);
+  });
+
   it('is told the soonest first, each thing once with all that fails then, and what to do', async () => {
     const items = await forecast();
     const times = items.map(({ endsAt }) => endsAt);
