@@ -21,6 +21,21 @@ export type RevocationNotice = {
   readonly at: Date;
 };
 
+/** What other systems are told of a trust list that somebody has to look at. */
+export type HeldListNotice = {
+  readonly tenantId: TenantId;
+  /** As `GET /trust/lists` knows it. */
+  readonly listId: string;
+  /** Its address, without what that may keep secret. */
+  readonly list: string;
+  readonly reason: string;
+  /** Fingerprint of who signed what came, where a person decides about them. */
+  readonly signer?: string;
+  /** Differs for each thing that came. */
+  readonly key: string;
+  readonly at: Date;
+};
+
 /** Hands events to other systems. */
 export abstract class EventPublisher {
   /** Whether it can be tried at present. */
@@ -32,6 +47,11 @@ export abstract class EventPublisher {
   abstract publish(notices: readonly SessionNotice[]): Promise<number>;
   /** The same for one revocation. @returns false when a queue that wanted it did not take it. */
   abstract publishRevocation(notice: RevocationNotice): Promise<boolean>;
+  /**
+   * @returns false when it was refused.
+   * @throws Error when it cannot be known whether others have it.
+   */
+  abstract tellHeldList(notice: HeldListNotice): Promise<boolean>;
   /** Calls `listener` each time it becomes ready. @returns how to stop listening. */
   abstract onReady(listener: () => void): () => void;
 }

@@ -3,6 +3,7 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { EventLog } from './event-log.ts';
 import type { FollowedWallets } from './followed-wallets.ts';
 import type { IssuedSubjects } from './issued-subjects.ts';
+import type { KeptTrustListJobs } from './kept-trust-lists.ts';
 
 export type EndingTrustList = {
   readonly tenantId: TenantId;
@@ -17,7 +18,7 @@ export type ResealPlace = {
   readonly key?: readonly (string | number)[];
 };
 
-type Parts = EventLog & FollowedWallets & IssuedSubjects;
+type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs;
 
 /**
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many

@@ -14,6 +14,7 @@ import { describeDeferred } from './store/deferred.suite.ts';
 import { describeFollowedWallets } from './store/followed-wallets.suite.ts';
 import { describeIsolation } from './store/isolation.suite.ts';
 import { describeIssuedSubjects } from './store/issued-subjects.suite.ts';
+import { describeKeptTrustLists } from './store/kept-trust-lists.suite.ts';
 import { describeMaintenance } from './store/maintenance.suite.ts';
 import { describeOutcomes } from './store/outcomes.suite.ts';
 import { describeSessions } from './store/sessions.suite.ts';
@@ -36,6 +37,7 @@ function describeStore(open: () => Store, macs: Macs): void {
   describeStatusLists(open);
   describeFollowedWallets(open);
   describeIssuedSubjects(open);
+  describeKeptTrustLists(open);
   describeTrustLists(open);
   describeMaintenance(open);
   describeIsolation(open);

@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto';
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { CloudEvent } from 'cloudevents';
 import {
   EventPublisher,
+  type HeldListNotice,
   type RevocationNotice,
   type SessionNotice,
 } from '../../../application/ports/event-publisher.ts';
@@ -76,6 +78,20 @@ export class RabbitEventPublisher extends EventPublisher {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  override async tellHeldList({ key, ...notice }: HeldListNotice): Promise<boolean> {
+    const { tenantId, listId, list, reason, signer, at } = notice;
+    const event = new CloudEvent({
+      id: `${listId}.${hash('sha256', `${key} ${at.getTime()}`, 'base64url').slice(0, 22)}`,
+      source: issuerIdentifier({ publicUrl: this.#publicUrl }, tenantId),
+      type: 'vidimus.trust-list.held',
+      subject: listId,
+      time: at.toISOString(),
+      datacontenttype: 'application/json',
+      data: { tenantId, listId, list, reason, ...(signer !== undefined && { signer }) },
+    });
+    return this.#patiently((channel) => this.#publish(channel, event, `${tenantId}.trust-list.held`, at));
   }
 
   #warn(): void {

@@ -12,7 +12,7 @@ import {
 } from './session.row.ts';
 import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
 import { IssuedSubjectRow, SubjectKeyRow, SubjectRevocationRow } from './subject.row.ts';
-import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
+import { KeptTrustListRow, SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 import { FallenBatchRow, FollowedListRow, FollowedStatusRow } from './wallet-status.row.ts';
 
 /** Every table of the service. */
@@ -43,6 +43,7 @@ export const allRows = [
   TrustListRow,
   TrustListVersionRow,
   SeenReleaseRow,
+  KeptTrustListRow,
   AuditEntryRow,
   AuditHeadRow,
   RemovedClientRow,
