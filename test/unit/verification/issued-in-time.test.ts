@@ -8,6 +8,7 @@ import { redirectTranscript } from '../../../domain/formats/mdoc/session-transcr
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import type { Period } from '../../../domain/trust-lists/service-history.ts';
 import type { CompiledCredentialQuery } from '../../../domain/verification/dcql/compile.ts';
+import { presentationAlgorithms } from '../../../domain/verification/request-object.ts';
 import { presentMdoc } from '../../support/mdoc-maker.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
@@ -27,7 +28,10 @@ describe('The time of issuance', () => {
   });
 
   /** Of an mdoc that was signed a day ago, where its service stood as it has to in these periods, hours ago. */
-  const opened = (periods: readonly (readonly [from: number, until: number])[] | undefined) => {
+  const opened = (
+    periods: readonly (readonly [from: number, until: number])[] | undefined,
+    algorithms = presentationAlgorithms(true),
+  ) => {
     const transcript = redirectTranscript({
       ...{ clientId: 'x509_hash:abc', nonce: 'n', encryptionKey: undefined },
       responseUri: 'https://verifier.example/response',
@@ -45,6 +49,7 @@ describe('The time of issuance', () => {
     );
     const withFormer = [{ certificate: root.certificate }];
     const opening = {
+      algorithms,
       ...{ request: { nonce: 'n' }, haip: false, now: NOW, requestedAt: NOW, mdlProfile: undefined },
       trust: { ...{ anchors: [], withFormer, dated, listed: new Map(), lists: [], missing: [] } },
       binding: { transcripts: () => [transcript] },
@@ -68,6 +73,10 @@ describe('The time of issuance', () => {
     expect(opened([[48, 12]])).to.equal('accepted');
     expect(opened([[24, 23]]), 'from the beginning of a period').to.equal('accepted');
     expect(opened(undefined), 'where no time counts').to.equal('accepted');
+  });
+  it('says nothing of an mdoc that is signed by an algorithm that does not count', () => {
+    const others = { ...presentationAlgorithms(true), cose: ['ES384' as const] };
+    expect(opened(undefined, others)).to.include('issuer_alg');
   });
   it('of an mdoc outside of all periods lets nobody vouch for it', () => {
     const refused = /^untrusted_chain: the service of its issuer was not approved when it was issued/;
