@@ -5,12 +5,8 @@ import { loadOracles } from '../support/oracles.ts';
 import { withoutIssuers } from '../support/results.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
-import {
-  Openid4vcWallet,
-  readableClaims,
-  type StoredCredential,
-  unnotified,
-} from '../wallets/openid4vc/wallet.ts';
+import { readableClaims, type StoredCredential } from '../wallets/openid4vc/credentials.ts';
+import { Openid4vcWallet, unnotified } from '../wallets/openid4vc/wallet.ts';
 
 const PORTRAIT = Buffer.from('not really a picture').toString('base64url');
 /** ISO/IEC 18013-5 section 7.2.1, the mandatory elements. */
