@@ -275,7 +275,7 @@ export class Openid4vcWallet {
 
   /**
    * Reads a request that a page makes by the Digital Credentials API (OpenID4VP 1.0 appendix A).
-   * @param data of the request; the answer to `answerPage` is for the same page.
+   * Whoever signed it, the answer is for the page (appendix A.4).
    */
   async readPageRequest(
     data: Readonly<Record<string, unknown>>,
@@ -285,7 +285,7 @@ export class Openid4vcWallet {
       authorizationRequestPayload: data as never,
       origin,
     });
-    return requestOf(resolved.authorizationRequestPayload, resolved.client.effective);
+    return requestOf(resolved.authorizationRequestPayload, `origin:${origin}`);
   }
 
   /** @returns what the page hands to the verifier. */
