@@ -13,12 +13,18 @@ export type StoredCredential = {
 export type PresentationRequest = {
   readonly clientId: string;
   readonly payload: Readonly<Record<string, unknown>>;
+  /** Certificates of who signed it, DER in standard base64, the signer first; none for a request that nobody signed. */
+  readonly signedBy: readonly string[];
   /** Paths of the claims that the verifier asks for, dotted, per query. */
   readonly asked: Readonly<Record<string, readonly string[]>>;
 };
 
 /** The payload with the paths that it asks for. */
-export function requestOf(resolved: object, clientId: string): PresentationRequest {
+export function requestOf(
+  resolved: object,
+  clientId: string,
+  signer: JwtSigner | undefined,
+): PresentationRequest {
   const payload = resolved as Record<string, unknown>;
   const query = payload['dcql_query'] as {
     credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[];
@@ -26,7 +32,8 @@ export function requestOf(resolved: object, clientId: string): PresentationReque
   const asked = query.credentials.map(
     ({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const,
   );
-  return { clientId, payload, asked: Object.fromEntries(asked) };
+  const signedBy = signer?.method === 'x5c' ? signer.x5c : [];
+  return { clientId, payload, asked: Object.fromEntries(asked), signedBy };
 }
 
 /** One for each query, by its id. */

@@ -237,7 +237,7 @@ export class Openid4vcWallet {
       authorizationRequestPayload: parsed.params,
     });
     const { client_id: clientId } = resolved.authorizationRequestPayload as { client_id?: string };
-    return requestOf(resolved.authorizationRequestPayload, String(clientId));
+    return requestOf(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
   }
 
   /** Answers every query with the given credential, disclosing what was asked for and nothing else. */
@@ -285,7 +285,7 @@ export class Openid4vcWallet {
       authorizationRequestPayload: data as never,
       origin,
     });
-    return requestOf(resolved.authorizationRequestPayload, `origin:${origin}`);
+    return requestOf(resolved.authorizationRequestPayload, `origin:${origin}`, resolved.jar?.signer);
   }
 
   /** @returns what the page hands to the verifier. */
