@@ -7,6 +7,7 @@ import {
   isStrict,
   type JudgedTenant,
   PAGE,
+  questionOf,
   SHOWN,
 } from './tenant.ts';
 import type { Format, Profile } from './verdict.ts';
@@ -17,6 +18,7 @@ export const FLOWS = {
   preAuthorized: 'issuance by a pre-authorized code',
   txCode: 'issuance by a pre-authorized code with tx_code',
   code: 'issuance by an authorization code (PAR, PKCE)',
+  interactive: 'issuance after a presentation (OpenID4VCI 1.1 section 6)',
   deferred: 'deferred issuance',
   batch: 'batch of two keys',
   listKey: 'issuance with a status list that has a key of its own',
@@ -27,6 +29,8 @@ export const FLOWS = {
   plain: 'presentation on another device, direct_post',
   page: 'presentation to a page (DC API), signed request',
   unsignedPage: 'presentation to a page (DC API), unsigned request',
+  encrypted: 'presentation with a request that is encrypted for the wallet',
+  validated: 'what was issued is valid by a trust list that the tenant publishes',
   revoked: 'a revoked credential is refused',
 } as const;
 export type Flow = keyof typeof FLOWS;
@@ -56,6 +60,10 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
   preAuthorized: (stage) => issue(stage, {}),
   txCode: (stage) => issue(stage, { txCode: '493536' }),
   code: (stage) => issue(stage, { grant: 'authorization_code' }),
+  interactive: async (stage) => {
+    await issue(stage, {});
+    await issue(stage, { grant: 'authorization_code' }, 'after-showing');
+  },
   deferred,
   batch: async (stage) => {
     const { copies } = await offered(stage, { batch: COPIES });
@@ -75,12 +83,12 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
     await offered(stage, { grant: 'authorization_code' });
     assert((await stage.wallet.renew()) > 0, 'nothing came');
   },
-  sameDevice: async (stage) => {
+  sameDevice: (stage) => presentedAndBack(stage, 'back'),
+  encrypted: (stage) => presentedAndBack(stage, 'posted'),
+  validated: async (stage) => {
     await issue(stage, {});
-    const { answer, session } = await present(stage, 'back');
-    assert.match(answer.redirectUri ?? '', /^https:\/\/shop\.example\/done\?response_code=/);
-    const code = new URL(answer.redirectUri ?? '').searchParams.get('response_code') ?? '';
-    await shown(stage, session, `?response_code=${encodeURIComponent(code)}`);
+    assert(stage.wallet.validate, 'it cannot be asked');
+    await stage.wallet.validate(await stage.tenant.trustList());
   },
   crossDevice: (stage) => presented(stage, 'sealed'),
   plain: (stage) => presented(stage, 'plain'),
@@ -153,16 +161,24 @@ async function promised({ tenant }: Stage, session: string, accepting: Promise<u
 }
 
 async function present(stage: Stage, question: string): Promise<{ answer: Answer; session: string }> {
-  const requestId = `${stage.format.replace('+', '-')}-${question}`;
+  const requestId = questionOf(stage.format, question);
   const body = { response_type: 'uri', requestId };
   const asked = await stage.tenant.admin.post<{ uri: string; crossDeviceUri?: string; session: string }>(
     '/verifier/offer',
     body,
   );
   const answer = await stage.wallet.present(
-    question === 'back' ? asked.uri : (asked.crossDeviceUri ?? asked.uri),
+    question === 'back' || question === 'posted' ? asked.uri : (asked.crossDeviceUri ?? asked.uri),
   );
   return { answer, session: asked.session };
+}
+
+async function presentedAndBack(stage: Stage, question: string): Promise<void> {
+  await issue(stage, {});
+  const { answer, session } = await present(stage, question);
+  assert.match(answer.redirectUri ?? '', /^https:\/\/shop\.example\/done\?response_code=/);
+  const code = new URL(answer.redirectUri ?? '').searchParams.get('response_code') ?? '';
+  await shown(stage, session, `?response_code=${encodeURIComponent(code)}`);
 }
 
 async function presented(stage: Stage, question: string): Promise<void> {
@@ -174,7 +190,7 @@ async function presented(stage: Stage, question: string): Promise<void> {
 
 async function presentedToPage(stage: Stage, question: string): Promise<void> {
   await issue(stage, {});
-  const requestId = `${stage.format.replace('+', '-')}-${question}`;
+  const requestId = questionOf(stage.format, question);
   const body = { response_type: 'dc-api', requestId, origin: PAGE };
   const asked = await stage.tenant.admin.post<{ uri: string; dcApi: PageRequest; session: string }>(
     '/verifier/offer',

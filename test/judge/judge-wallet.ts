@@ -66,7 +66,7 @@ async function judgeFlow(
   const lacking = wallet.lacks(flow, format, profile);
   if (lacking !== undefined) return { ...place, result: 'lacking', detail: lacking };
   try {
-    const run = await wallet.begin({ profile, format, anchors });
+    const run = await wallet.begin({ profile, flow, format, anchors });
     await within(FLOW_SECONDS, FLOWS[flow], STEPS[flow]({ tenant, format, wallet: run }));
     return { ...place, result: 'works' };
   } catch (error) {

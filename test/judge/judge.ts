@@ -7,7 +7,7 @@ import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Authorities } from '../demo/authorities.ts';
 import { Backend } from '../support/backend.ts';
-import { expectedOf } from './expected.ts';
+import { unexplained } from './expected.ts';
 import { type Options, readOptions, USAGE } from './options.ts';
 import { type Judgement, PAGE, withVerdicts } from './page.ts';
 import { givenService, ownService } from './service.ts';
@@ -57,12 +57,12 @@ function write(judgement: Judgement): void {
 /** @returns whether every verdict against the service has its reason. */
 function conclude(rows: readonly Row[]): boolean {
   const against = rows.filter((row) => row.result === 'fails');
-  const unexplained = against.filter((row) => expectedOf(row) === undefined);
+  const open = unexplained(rows);
   console.log(
-    `\n${rows.length} verdicts, ${against.length} against the service, ${unexplained.length} of them without a reason`,
+    `\n${rows.length} verdicts, ${against.length} against the service, ${open.length} of them without a reason`,
   );
-  for (const row of unexplained) console.log(`  ${placeOf(row)}: ${row.detail}`);
-  return unexplained.length === 0;
+  for (const row of open) console.log(`  ${placeOf(row)}: ${row.detail}`);
+  return open.length === 0;
 }
 
 const options = readOptions(process.argv.slice(2), process.env);

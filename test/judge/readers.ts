@@ -13,7 +13,7 @@ const READERS = { mso_mdoc: '@owf/mdoc', 'dc+sd-jwt': '@sd-jwt/sd-jwt-vc' } as c
   Format,
   string
 >;
-const FLOW = 'what was issued is read: signature, path to the authority, digests, status';
+const FLOW = 'what was issued is read: signature, path to the authority, digests';
 
 export const READER_TOOLS: readonly Tool[] = Object.values(READERS).map((name) => ({
   name,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AdminClient } from '../demo/admin-client.ts';
 import type { Authorities } from '../demo/authorities.ts';
-import type { Format, Profile } from './verdict.ts';
+import { FORMATS, type Format, type Profile } from './verdict.ts';
 
 export const PAGE = 'https://shop.example';
 const NAMESPACE = 'org.iso.18013.5.1';
@@ -42,11 +42,16 @@ export const SHOWN: Readonly<Record<Format, object>> = {
 /** Under `haip` and `eu` every question by a link needs an address to come back to, and has its answer encrypted. */
 export const isStrict = (profile: Profile): boolean => profile !== 'none';
 
-/** `by-two-keys`: credentials and their status list are signed by two keys of one authority. */
-const KINDS = ['at-once', 'later', 'by-two-keys'] as const;
+/**
+ * `by-two-keys`: credentials and their status list are signed by two keys of one authority. `after-showing`: the wallet
+ * presents a credential of the same format first.
+ */
+const KINDS = ['at-once', 'later', 'by-two-keys', 'after-showing'] as const;
 export type Issued = { readonly issued: (typeof KINDS)[number]; readonly format: Format };
 export const configurationOf = ({ issued, format }: Issued): string =>
   `${issued}-${format === 'mso_mdoc' ? 'mdl' : 'pid'}`;
+
+export const questionOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
 
 /** A tenant of the judged service that is made for one wallet and one profile. */
 export class JudgedTenant {
@@ -54,9 +59,16 @@ export class JudgedTenant {
   readonly profile: Profile;
   readonly admin: AdminClient;
   readonly #root: AdminClient;
+  readonly #address: string;
 
-  private constructor(id: string, profile: Profile, root: AdminClient, admin: AdminClient) {
+  private constructor(
+    id: string,
+    profile: Profile,
+    { address, root }: { readonly address: string; readonly root: AdminClient },
+    admin: AdminClient,
+  ) {
     this.id = id;
+    this.#address = address;
     this.profile = profile;
     this.#root = root;
     this.admin = admin;
@@ -78,13 +90,19 @@ export class JudgedTenant {
     });
     const { secret } = await root.get<{ secret: string }>(`/client/${id}-admin/secret`);
     const admin = new AdminClient(address, `${id}-admin`, secret);
-    const tenant = new JudgedTenant(id, profile, root, admin);
+    const tenant = new JudgedTenant(id, profile, { address, root }, admin);
     if (profile === 'eu') {
       await admin.post('/registrar/config', authorities.registrar.login());
       await admin.post('/registrar/access-certificate', { keyChainId: 'access' });
     }
     await tenant.#configure(trust, backend);
     return tenant;
+  }
+
+  /** As it is published, where nobody needs a token. */
+  async trustList(): Promise<string> {
+    const answer = await fetch(`${this.#address}/${this.id}/trust-list/issuers`);
+    return answer.text();
   }
 
   close(): Promise<unknown> {
@@ -101,20 +119,22 @@ export class JudgedTenant {
       ...(isStrict(this.profile) && trust),
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),
     });
-    for (const issued of KINDS) {
-      await this.admin.post(
-        '/issuer/credentials',
-        this.#credential({ issued, format: 'dc+sd-jwt' }, backend),
-      );
-      await this.admin.post('/issuer/credentials', this.#credential({ issued, format: 'mso_mdoc' }, backend));
-    }
-    for (const format of ['dc+sd-jwt', 'mso_mdoc'] as const) {
-      await this.#question(`${format}-sealed`, format, {});
-      await this.#question(`${format}-unsigned`, format, { dcApiRequest: 'unsigned' });
-      await this.#question(`${format}-back`, format, { redirectUri: `${PAGE}/done` });
+    for (const format of FORMATS) {
+      await this.#question(questionOf(format, 'sealed'), format, {});
+      await this.#question(questionOf(format, 'posted'), format, {
+        requestUriMethod: 'post',
+        redirectUri: `${PAGE}/done`,
+      });
+      await this.#question(questionOf(format, 'unsigned'), format, { dcApiRequest: 'unsigned' });
+      await this.#question(questionOf(format, 'back'), format, { redirectUri: `${PAGE}/done` });
       if (!isStrict(this.profile))
-        await this.#question(`${format}-plain`, format, { responseMode: 'direct_post' });
+        await this.#question(questionOf(format, 'plain'), format, { responseMode: 'direct_post' });
+      for (const issued of KINDS)
+        await this.admin.post('/issuer/credentials', this.#credential({ issued, format }, backend));
     }
+    const info = { name: 'Ministry of Examples', country: 'GB', streetAddress: '1 Whitehall', uri: PAGE };
+    const entity = { type: 'internal', issuerKeyChainId: 'issuer', revocationKeyChainId: 'issuer', info };
+    await this.admin.post('/trust-list', { id: 'issuers', entities: [entity] });
   }
 
   #credential({ issued, format }: Issued, backend: string): object {
@@ -127,6 +147,9 @@ export class JudgedTenant {
     return {
       ...base,
       ...(this.profile === 'eu' && { credentialReusePolicy: { id: 'arf_annex_ii', options } }),
+      ...(issued === 'after-showing' && {
+        iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: questionOf(format, 'sealed') }],
+      }),
       ...(issued === 'later' && { claimsWebhook: { url: `${backend}/claims` } }),
       ...(isMdoc
         ? {
@@ -146,7 +169,7 @@ export class JudgedTenant {
   #question(id: string, format: Format, more: object): Promise<unknown> {
     const { meta, claims } = QUERIES[format];
     return this.admin.post('/verifier/config', {
-      ...{ id: id.replace('+', '-'), values: 'requested', expectedOrigins: [PAGE] },
+      ...{ id, values: 'requested', expectedOrigins: [PAGE] },
       dcql_query: { credentials: [{ id: 'asked', format, meta, claims }] },
       trustAnchors: [{ keyChainId: 'issuer' }],
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),

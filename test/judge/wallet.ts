@@ -34,6 +34,7 @@ export interface JudgedWallet {
 
 export type WalletWorld = {
   readonly profile: Profile;
+  readonly flow: Flow;
   readonly format: Format;
   /** Of issuers and verifiers; DER in standard base64. */
   readonly anchors: readonly string[];
@@ -47,6 +48,8 @@ export interface WalletRun {
   /** Collects anew by the refresh token. */
   renew(): Promise<number>;
   present(request: string): Promise<Answer>;
+  /** Checks what it holds by a trust list (`application/jwt`), where it can. */
+  validate?(trustList: string): Promise<void>;
   /** @returns what the page hands to the verifier. */
   presentToPage(request: PageRequest, origin: string): Promise<Readonly<Record<string, unknown>>>;
 }

@@ -2,10 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Authorities } from '../../demo/authorities.ts';
 import type { CredoWallets } from '../../support/credo.ts';
+import type { Flow } from '../flows.ts';
 import { isStrict } from '../tenant.ts';
 import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld } from '../wallet.ts';
 
 type CredoOrder = Parameters<CredoWallets['serve']>[0];
+
+const LACKING: Readonly<Partial<Record<Flow, string>>> = {
+  interactive: 'it follows another draft of it',
+  encrypted: 'it asks for no encryption of requests',
+  validated: 'it reads no trust lists',
+};
 
 /** Credo in a process of its own; it checks what it receives down to the authority of the tenant. */
 export class Credo implements JudgedWallet {
@@ -27,8 +34,8 @@ export class Credo implements JudgedWallet {
     return this.#authorities.provider.registered([`${this.#authorities.provider.clientId}/callback`]);
   }
 
-  lacks(): undefined {
-    return undefined;
+  lacks(flow: Flow): string | undefined {
+    return LACKING[flow];
   }
 
   async begin({ profile, anchors }: WalletWorld): Promise<WalletRun> {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import type { Authorities } from '../../demo/authorities.ts';
 import { freePort } from '../../demo/process.ts';
 import { approve } from '../../wallets/openid4vc/browser.ts';
 import type { Flow } from '../flows.ts';
+import { runProgram } from '../run-program.ts';
 import { isStrict } from '../tenant.ts';
 import type { Format, Profile, Tool } from '../verdict.ts';
 import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld } from '../wallet.ts';
@@ -24,17 +25,19 @@ type Surroundings = { readonly version: string; readonly authorities: Authoritie
 export class EudiDev implements JudgedWallet {
   readonly tool: Tool;
   readonly #authorities: Authorities;
+  readonly #program: string;
   readonly #address: string;
   readonly #child: ChildProcess;
   readonly #folder: string;
 
   private constructor(
-    { version, authorities }: Surroundings,
+    { program, version, authorities }: Surroundings & { readonly program: string },
     address: string,
     child: ChildProcess,
     folder: string,
   ) {
     this.#authorities = authorities;
+    this.#program = program;
     this.tool = {
       name: 'eudi-dev',
       version,
@@ -53,13 +56,15 @@ export class EudiDev implements JudgedWallet {
       program,
       [
         ...['wallet', 'serve', '--port', String(port), '--wallet-dir', join(folder, 'wallet')],
+        // It makes its key at the start alone; whether it asks for encryption is said for each flow.
+        '--require-encrypted-request',
         ...['--mode', 'strict', '--auto-accept', '--no-register', '--no-open'],
       ],
       { env: { HOME: folder, EUDI_DEV_HOME: folder, PATH: process.env['PATH'] }, stdio: 'ignore' },
     );
     const address = `http://127.0.0.1:${port}`;
     const failed = new Promise<never>((_, reject) => child.once('error', reject));
-    const wallet = new EudiDev(surroundings, address, child, folder);
+    const wallet = new EudiDev({ ...surroundings, program }, address, child, folder);
     try {
       await Promise.race([wallet.#started(), failed]);
     } catch (error) {
@@ -94,12 +99,15 @@ export class EudiDev implements JudgedWallet {
     return undefined;
   }
 
-  async begin({ profile, format }: WalletWorld): Promise<WalletRun> {
+  async begin({ profile, flow, format }: WalletWorld): Promise<WalletRun> {
     await this.call('DELETE', '/api/credentials');
-    await this.call('PUT', '/api/config/conformance', { mode: 'strict', haip: isStrict(profile) });
+    await this.call('PUT', '/api/config/conformance', {
+      ...{ mode: 'strict', haip: isStrict(profile), encrypted: flow === 'encrypted' },
+      vci_version: flow === 'interactive' ? '1.1' : '1.0',
+    });
     await this.call('PUT', '/api/config/preferred-format', { format });
     await this.call('DELETE', '/api/log');
-    return new Run(this);
+    return new Run(this, isStrict(profile));
   }
 
   async close(): Promise<void> {
@@ -130,6 +138,24 @@ export class EudiDev implements JudgedWallet {
     return text === '' ? {} : said;
   }
 
+  /** @throws Error with what its command says. */
+  async validate(credential: string, trustList: string, haip: boolean): Promise<void> {
+    const files = { credential: join(this.#folder, 'credential'), list: join(this.#folder, 'list') };
+    writeFileSync(files.credential, credential);
+    writeFileSync(files.list, trustList);
+    const options = ['validate', '--no-color', '--trust-list', files.list, ...(haip ? ['--haip'] : [])];
+    const environment = { HOME: this.#folder, EUDI_DEV_HOME: this.#folder };
+    const { code, output } = await runProgram(
+      this.#program,
+      [...options, files.credential],
+      CALL_SECONDS,
+      environment,
+    );
+    // What it only reports about HAIP is a finding all the same.
+    if (code !== 0 || /(✗|⚠|HAIP.*(violat|fail))/i.test(output))
+      throw new Error(`eudi-dev validate: ${output}`);
+  }
+
   async #text(path: string): Promise<string> {
     return (await fetch(this.#address + path)).text();
   }
@@ -151,9 +177,11 @@ type LogEntry = { readonly details?: { readonly response?: { readonly credential
 
 class Run implements WalletRun {
   readonly #wallet: EudiDev;
+  readonly #haip: boolean;
 
-  constructor(wallet: EudiDev) {
+  constructor(wallet: EudiDev, haip: boolean) {
     this.#wallet = wallet;
+    this.#haip = haip;
   }
 
   async accept({ offer, txCode }: Order): Promise<number> {
@@ -206,6 +234,13 @@ class Run implements WalletRun {
     const { response } = await this.#wallet.call('POST', '/api/presentations', { uri });
     const { status_code: status, redirect_uri: redirectUri } = response as Members;
     return { isAccepted: status === 200, redirectUri: redirectUri as string | undefined };
+  }
+
+  /** By its command, which checks signature, path, times and status. */
+  async validate(trustList: string): Promise<void> {
+    const [credential] = await this.#credentials();
+    const { raw } = await this.#wallet.call('GET', `/api/credentials/${credential?.id}`);
+    await this.#wallet.validate(String(raw), trustList, this.#haip);
   }
 
   async presentToPage(request: PageRequest, origin: string): Promise<Readonly<Record<string, unknown>>> {

@@ -10,6 +10,13 @@ import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld }
 
 const PRESENTING: readonly Flow[] = ['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'revoked'];
 
+/** What the packages may know, and the wallet of the tests that is made of them does not do. */
+const LACKING: Readonly<Partial<Record<Flow, string>>> = {
+  interactive: 'the packages follow another draft of it',
+  encrypted: 'the wallet asks for no encryption of requests',
+  validated: 'it reads no trust lists',
+};
+
 /** The wallet of the tests that is made of the @openid4vc packages. */
 export class OpenidPackages implements JudgedWallet {
   readonly tool = {
@@ -29,6 +36,8 @@ export class OpenidPackages implements JudgedWallet {
   }
 
   lacks(flow: Flow, format: Format): string | undefined {
+    const missing = LACKING[flow];
+    if (missing !== undefined) return missing;
     return format === 'mso_mdoc' && PRESENTING.includes(flow) ? 'it knows no mdocs' : undefined;
   }
 
