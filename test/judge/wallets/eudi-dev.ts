@@ -152,7 +152,7 @@ export class EudiDev implements JudgedWallet {
       environment,
     );
     // What it only reports about HAIP is a finding all the same.
-    if (code !== 0 || /(✗|⚠|HAIP.*(violat|fail))/i.test(output))
+    if (code !== 0 || /✗|⚠|HAIP 1\.0: (?!no findings)/.test(output))
       throw new Error(`eudi-dev validate: ${output}`);
   }
 
