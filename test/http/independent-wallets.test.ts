@@ -149,6 +149,28 @@ describe('wallets and readers of other people', () => {
     });
   }
 
+  it('take what is asked for on a page where other credentials need an interaction', async function () {
+    if (wallets === undefined) return this.skip();
+    await post('/verifier/config', {
+      id: 'first',
+      dcql_query: {
+        credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
+      },
+      trustAnchors: [{ keyChainId: 'gb' }],
+    });
+    await post('/issuer/credentials', {
+      id: 'badge',
+      config: { format: 'dc+sd-jwt', scope: 'badge', display: [{ name: 'Badge', locale: 'en' }] },
+      vct: 'urn:badge:1',
+      claims: { role: 'friend' },
+      iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'first' }],
+    });
+    const flow = 'authorization_code';
+    const { uri } = await offer(flow, ['pid']);
+    const { credentials: received } = await wallets.serve({ offer: uri, flow, anchors: [anchor] });
+    expect(received.map(({ configurationId }) => configurationId)).to.deep.equal(['pid']);
+  });
+
   describe('wait for what the issuer promised', () => {
     let backend: Backend;
     before(async () => {

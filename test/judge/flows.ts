@@ -35,10 +35,21 @@ export const FLOWS = {
 } as const;
 export type Flow = keyof typeof FLOWS;
 
+/** What is done with a credential that somebody else may have issued. */
+export const PRESENTING: readonly Flow[] = [
+  ...(['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'encrypted', 'revoked'] as const),
+];
+
 /** Where a tool is a wallet provider, too. */
 export const OWN_LIST = 'the list of wallet providers that the tool publishes';
 
-type Stage = { readonly tenant: JudgedTenant; readonly format: Format; readonly wallet: WalletRun };
+type Stage = {
+  /** Issues, and is the one that asks unless the wallet gets nothing there. */
+  readonly issuer: JudgedTenant;
+  readonly tenant: JudgedTenant;
+  readonly format: Format;
+  readonly wallet: WalletRun;
+};
 type Session = {
   readonly status: string;
   readonly credentials?: readonly { values?: unknown }[];
@@ -96,7 +107,7 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
   unsignedPage: (stage) => presentedToPage(stage, 'unsigned'),
   revoked: async (stage) => {
     const { session: issuance } = await offered(stage, {});
-    await stage.tenant.admin.post('/session/revoke', { sessionId: issuance, status: 1 });
+    await stage.issuer.admin.post('/session/revoke', { sessionId: issuance, status: 1 });
     const { answer, session } = await present(stage, isStrict(stage.tenant.profile) ? 'back' : 'sealed');
     assert.equal(answer.isAccepted, false, 'the verifier takes a revoked credential');
     const { status, failure } = await sessionOf(stage, session);
@@ -110,7 +121,8 @@ type Wanted = Partial<Pick<Order, 'grant' | 'txCode' | 'batch'>>;
 async function issue(stage: Stage, wanted: Wanted, issued: Issued['issued'] = 'at-once'): Promise<void> {
   const { session, copies } = await offered(stage, wanted, issued);
   assert(copies > 0, 'the wallet received nothing');
-  assert.equal((await sessionOf(stage, session)).status, 'completed');
+  const { status } = await stage.issuer.admin.get<Session>(`/session/${session}`);
+  assert.equal(status, 'completed');
 }
 
 /** @returns what the wallet has received, and the session of the offer. */
@@ -125,11 +137,11 @@ async function offered(
 }
 
 function offer(
-  { tenant, format }: Stage,
+  { issuer, format }: Stage,
   issued: Issued['issued'],
   { grant = 'pre_authorized_code', txCode }: Wanted,
 ): Promise<{ uri: string; session: string }> {
-  return tenant.admin.post('/issuer/offer', {
+  return issuer.admin.post('/issuer/offer', {
     ...{ response_type: 'uri', flow: grant, ...(txCode !== undefined && { tx_code: txCode }) },
     credentialConfigurationIds: [configurationOf({ issued, format })],
   });

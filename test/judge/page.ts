@@ -49,6 +49,7 @@ function tableOf(tool: string, all: readonly Row[], reasons: readonly string[]):
   const cell = (row: Row | undefined): string => {
     if (row === undefined) return '';
     if (row.result === 'fails') return `${RESULTS.fails} (${reasons.indexOf(reasonFor(row)) + 1})`;
+    if (row.result === 'works' && row.detail !== undefined) return `${RESULTS.works} \\*`;
     return row.detail === undefined ? RESULTS[row.result] : `${RESULTS[row.result]}: ${row.detail}`;
   };
   const lines = plain.map((row) => `| ${row.flow} | ${cell(row)} |`);
@@ -79,5 +80,7 @@ function notesOf(rows: readonly Row[]): readonly string[] {
       ({ result, profile }) => profile !== undefined && (result === 'lacking' || result === 'forbidden'),
     )
     .map(({ result, flow, detail }) => `- ${RESULTS[result]}: ${flow}: ${detail}`);
+  for (const { result, detail } of rows)
+    if (result === 'works' && detail !== undefined) notes.push(`- \\*: ${detail}`);
   return notes.length === 0 ? [] : [[...new Set(notes)].join('\n')];
 }

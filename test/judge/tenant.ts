@@ -53,6 +53,14 @@ export const configurationOf = ({ issued, format }: Issued): string =>
 
 export const questionOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
 
+export type Surroundings = {
+  readonly authorities: Authorities;
+  /** Address of the backend that promises claims. */
+  readonly backend: string;
+  /** Whose credentials are taken beside those of the tenant itself, as PEM. */
+  readonly anchors?: readonly string[];
+};
+
 /** A tenant of the judged service that is made for one wallet and one profile. */
 export class JudgedTenant {
   readonly id: string;
@@ -79,7 +87,7 @@ export class JudgedTenant {
     { address, root }: { readonly address: string; readonly root: AdminClient },
     profile: Profile,
     trust: Readonly<Record<string, unknown>>,
-    { authorities, backend }: { readonly authorities: Authorities; readonly backend: string },
+    { authorities, backend, anchors = [] }: Surroundings,
   ): Promise<JudgedTenant> {
     const id = `judge-${profile}-${randomUUID().slice(0, 8)}`;
     const roles = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage'];
@@ -95,7 +103,7 @@ export class JudgedTenant {
       await admin.post('/registrar/config', authorities.registrar.login());
       await admin.post('/registrar/access-certificate', { keyChainId: 'access' });
     }
-    await tenant.#configure(trust, backend);
+    await tenant.#configure(trust, backend, anchors);
     return tenant;
   }
 
@@ -109,7 +117,12 @@ export class JudgedTenant {
     return this.#root.delete(`/tenant/${this.id}`);
   }
 
-  async #configure(trust: Readonly<Record<string, unknown>>, backend: string): Promise<void> {
+  async #configure(
+    trust: Readonly<Record<string, unknown>>,
+    backend: string,
+    anchors: readonly string[],
+  ): Promise<void> {
+    const trustAnchors = [{ keyChainId: 'issuer' }, ...anchors.map((certificate) => ({ certificate }))];
     const issuer = { id: 'issuer', usages: ['signing'], country: 'GB', organization: 'Ministry of Examples' };
     await this.admin.post('/key-chain', issuer);
     await this.admin.post('/issuer/config', {
@@ -120,15 +133,21 @@ export class JudgedTenant {
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),
     });
     for (const format of FORMATS) {
-      await this.#question(questionOf(format, 'sealed'), format, {});
+      await this.#question(questionOf(format, 'sealed'), format, { trustAnchors });
       await this.#question(questionOf(format, 'posted'), format, {
         requestUriMethod: 'post',
         redirectUri: `${PAGE}/done`,
       });
-      await this.#question(questionOf(format, 'unsigned'), format, { dcApiRequest: 'unsigned' });
-      await this.#question(questionOf(format, 'back'), format, { redirectUri: `${PAGE}/done` });
+      await this.#question(questionOf(format, 'unsigned'), format, {
+        dcApiRequest: 'unsigned',
+        trustAnchors,
+      });
+      await this.#question(questionOf(format, 'back'), format, { redirectUri: `${PAGE}/done`, trustAnchors });
       if (!isStrict(this.profile))
-        await this.#question(questionOf(format, 'plain'), format, { responseMode: 'direct_post' });
+        await this.#question(questionOf(format, 'plain'), format, {
+          responseMode: 'direct_post',
+          trustAnchors,
+        });
       for (const issued of KINDS)
         await this.admin.post('/issuer/credentials', this.#credential({ issued, format }, backend));
     }
@@ -171,7 +190,6 @@ export class JudgedTenant {
     return this.admin.post('/verifier/config', {
       ...{ id, values: 'requested', expectedOrigins: [PAGE] },
       dcql_query: { credentials: [{ id: 'asked', format, meta, claims }] },
-      trustAnchors: [{ keyChainId: 'issuer' }],
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),
       ...more,
     });

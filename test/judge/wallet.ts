@@ -27,6 +27,8 @@ export interface JudgedWallet {
   ownTrust?(): Promise<Record<string, unknown>>;
   /** Why it cannot be asked for this; undefined where it can. */
   lacks(flow: Flow, format: Format, profile: Profile): string | undefined;
+  /** Profiles under which nobody issues to it; what it presents there comes from a tenant without a profile. */
+  readonly issuedElsewhere?: readonly Profile[];
   /** An empty wallet. */
   begin(world: WalletWorld): Promise<WalletRun>;
   close(): Promise<void>;
@@ -34,6 +36,8 @@ export interface JudgedWallet {
 
 export type WalletWorld = {
   readonly profile: Profile;
+  /** Of the tenant that issues, which may be another one. */
+  readonly issuerProfile: Profile;
   readonly flow: Flow;
   readonly format: Format;
   /** Of issuers and verifiers; DER in standard base64. */

@@ -22,6 +22,7 @@ export class Credo implements JudgedWallet {
     about:
       'the framework of the OpenWallet Foundation, which checks issuers and verifiers by their authorities',
   };
+  readonly issuedElsewhere = ['haip', 'eu'] as const;
   readonly #wallets: CredoWallets;
   readonly #authorities: Authorities;
 
@@ -38,11 +39,11 @@ export class Credo implements JudgedWallet {
     return LACKING[flow];
   }
 
-  async begin({ profile, anchors }: WalletWorld): Promise<WalletRun> {
+  async begin({ issuerProfile, anchors }: WalletWorld): Promise<WalletRun> {
     const { clientId, signer } = this.#authorities.provider;
     const key = signer.privateKey.export({ format: 'jwk' });
     const provider = { clientId, key, certificate: signer.certificate };
-    const base = { wallet: randomUUID(), anchors, ...(isStrict(profile) && { provider }) };
+    const base = { wallet: randomUUID(), anchors, ...(isStrict(issuerProfile) && { provider }) };
     return new Run((order) => this.#wallets.serve({ ...base, ...order }));
   }
 
