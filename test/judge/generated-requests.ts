@@ -23,7 +23,14 @@ export async function judgeByRequests(
   if (code === undefined)
     return { tool, row: { ...place, result: 'fails', detail: `not done in ${SECONDS} s` } };
   console.error(report);
-  return { tool, row: { ...place, result: 'fails', detail: reasonOf(report.trim().slice(-MAX_TAIL)) } };
+  const detail = reasonOf(
+    report
+      .split('\n')
+      .filter((line) => line.startsWith(REFUSED))
+      .join('; ') || 'reports',
+  );
+  return { tool, row: { ...place, result: 'fails', detail } };
 }
 
-const MAX_TAIL = 200;
+/** How the run names a request that the document allows and the service refuses; everything else is a report. */
+const REFUSED = 'allowed by the document';

@@ -15,7 +15,7 @@ export type Options = {
 export const USAGE = `usage: npm run judge -- [--tools <folder>] [--only <tool>]... [--write] [--examples <number>] [--service <url>]
   --tools      where tools of others are (VIDIMUS_JUDGE_TOOLS): the programs eudi-dev and schemathesis
   --only       judge by these alone: eudi-dev, @openid4vc, Credo, readers, Schemathesis
-  --write      write docs/interoperability.md
+  --write      write docs/interoperability.md, by all tools
   --examples   requests of Schemathesis for each operation; 3 unless stated
   --service    judge a service that runs instead of one that is started; the credentials of its root client stand in
                VIDIMUS_JUDGE_CLIENT_ID and VIDIMUS_JUDGE_CLIENT_SECRET. It has to be allowed to call 127.0.0.1`;
@@ -39,6 +39,8 @@ export function readOptions(
       },
     });
     const examples = Number(values.examples);
+    // A page of some tools would lose what is known of the others.
+    if (values.write && values.only !== undefined) return undefined;
     if (!Number.isInteger(examples) || examples < 1 || examples > MAX_EXAMPLES) return undefined;
     const shared = {
       tools: values.tools ?? environment['VIDIMUS_JUDGE_TOOLS'],

@@ -29,8 +29,8 @@ export type Row = {
 /** A tool as it was run. */
 export type Tool = { readonly name: string; readonly version: string; readonly about: string };
 
-export function placeOf({ tool, profile = 'none', flow, format }: Omit<Row, 'result'>): string {
-  return [tool, profile, flow, ...(format === undefined ? [] : [format])].join(' / ');
+export function placeOf({ tool, profile, flow, format }: Omit<Row, 'result'>): string {
+  return [tool, profile, flow, format].filter((part) => part !== undefined).join(' / ');
 }
 
 const MAX_REASON = 160;

@@ -7,7 +7,7 @@ export type Refused = { readonly operation: string; readonly path: string; reado
 /** What no schema says, in the words of the service. Everything else is a report: the document allows what is refused. */
 const NO_SCHEMA_SAYS: Readonly<Record<string, RegExp>> = {
   'other things of the tenant':
-    /there is no (such )?(key chain|kms provider|presentation configuration|credential configuration|authorization server)|is none of the expectedOrigins|is not for the usage|is for other usages|is for other things|have others than these|readers of these credentials do not trust|what the authority of this key chain|came from outside|no key signs this credential yet|name one of authServers|no authorization server is left|the offer has no such credential configuration|no registrar is configured|answered with status|has 1 bit/i,
+    /there is no (such )?(key chain|kms provider|presentation configuration|credential configuration|authorization server)|is none of the expectedOrigins|is not for the usage|is for other usages|is for other things|have others than these|readers of these credentials do not trust|what the authority of this key chain|came from outside|no key signs this credential yet|name one of authServers|no authorization server is left|the offer has no such credential configuration|no registrar is configured|signs no credentials, so nobody|answered with status|has 1 bit/i,
   'keys, certificates and documents of others':
     /certificates? as PEM|PEM certificate|is not for this key|private key on|a public key for ES256|registration certificate cannot be used|trust list cannot be used|does not accept this|give the password again/i,
   'where the service may call': /is not an address that may be called/,

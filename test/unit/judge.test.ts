@@ -13,7 +13,7 @@ const MIN_REASON = 40;
 const [first] = EXPECTED;
 const failed: Row = {
   ...{ tool: '@openid4vc', profile: 'eu', flow: FLOWS.deferred, format: 'dc+sd-jwt', result: 'fails' },
-  detail: 'Error retrieving deferred credentials from the service',
+  detail: 'Error retrieving deferred credentials from the service "{\\"credentials\\":[{\\"credential\\":',
 };
 
 describe('What others say of the service', () => {
@@ -65,12 +65,16 @@ describe('What others say of the service', () => {
     const none = { name: 'eudi-dev', version: 'not had', about: 'a test wallet' };
     const page = readFileSync(new URL(PAGE, ROOT), 'utf8');
     const strange: Row = { ...failed, flow: FLOWS.batch, detail: 'new' };
-    const rows: Row[] = [{ ...failed, profile: 'none', result: 'works' }, failed, strange, gone];
+    const { detail: _said, ...place } = failed;
+    const works: Row = { ...place, profile: 'none', result: 'works' };
+    const noted: Row = { ...works, profile: 'haip', detail: 'with a note' };
+    const rows: Row[] = [works, noted, failed, strange, gone];
     const made = withVerdicts(page, { date: '2030-01-02', tools: [tool, none], rows });
     expect(made)
-      .to.include('Judged on 2030-01-02: 1 works, 2 FAILS')
+      .to.include('Judged on 2030-01-02: 2 works, 2 FAILS')
       .and.include('| @openid4vc | 9.9.9 | packages |');
-    expect(made).to.include('| deferred issuance | works |  |  |  | FAILS (1) |  |');
+    expect(made).to.include('| deferred issuance | works |  | works \\* |  | FAILS (1) |  |');
+    expect(made).to.include('\n- \\*: with a note\n');
     expect(made)
       .to.include('| all | tool not had: there is no program |')
       .and.include('**Not explained**: new');
@@ -86,6 +90,7 @@ describe('What others say of the service', () => {
     const { service } = readOptions(['--service', 'https://issuer.example/'], root) ?? {};
     expect(service).to.deep.equal({ address: 'https://issuer.example', clientId: 'root', secret: 'secret' });
     for (const given of [
+      ['--write', '--only', 'Credo'],
       ['--other'],
       ['--examples', '0'],
       ['--examples', 'x'],
