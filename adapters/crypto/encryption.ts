@@ -5,6 +5,7 @@ import {
   type DecryptionOptions,
   Encryption,
   type EncryptionKeyPair,
+  type HpkeMessage,
 } from '../../application/ports/encryption.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import { defined } from '../../domain/shared/defined.ts';
@@ -13,6 +14,7 @@ import { decodeJson, isJsonObject, type JsonObject } from '../../domain/shared/j
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { agree, deriveContentKey, makeKeyPair } from './ecdh-es.ts';
+import { openHpke } from './hpke.ts';
 import { RequestEncryptionKeys } from './request-encryption-keys.ts';
 
 const IV_BYTES = 12;
@@ -79,6 +81,10 @@ export class NodeEncryption extends Encryption {
     const bytes = Object.hasOwn(header, 'zip') ? inflate(opened) : opened;
     const plaintext = bytes === undefined ? undefined : decodeUtf8(bytes);
     return plaintext === undefined || NESTED.test(plaintext) ? undefined : plaintext;
+  }
+
+  override openHpke(message: HpkeMessage, key: EncryptionKeyPair, info: Buffer): Promise<Buffer | undefined> {
+    return openHpke(message, key, info);
   }
 
   override async encrypt(

@@ -2,6 +2,7 @@ import { type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/ke
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { holdsTo } from '../../domain/shared/finding.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
+import { accessKeyChainsOf } from '../../domain/verification/access-key-chains.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 
 /** A place that names a key chain. Without a usage it only needs the chain to be there. */
@@ -18,7 +19,7 @@ async function referencesTo(repositories: TenantRepositories, id: string): Promi
   }
   for (const configuration of await presentationConfigurations.list()) {
     const place = `presentation configuration ${configuration.id}`;
-    if (configuration.accessKeyChainId === id) found.push({ place, usage: 'access' });
+    if (accessKeyChainsOf(configuration).includes(id)) found.push({ place, usage: 'access' });
     const anchors = configuration.trustAnchors ?? [];
     if (anchors.some((anchor) => 'keyChainId' in anchor && anchor.keyChainId === id)) found.push({ place });
   }

@@ -6,7 +6,7 @@ import {
   type PresentationAnswer,
   presentationParameters,
 } from '../../domain/oauth/interaction-presentation.ts';
-import { audiencesOf, type InteractionWire } from '../../domain/oauth/interaction-wire.ts';
+import { audiencesOf, type InteractionWire, responseModeOf } from '../../domain/oauth/interaction-wire.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -142,7 +142,9 @@ export class InteractionPresentation extends needs({
         interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) }),
       ],
     };
-    const task = { configured, request: pending, binding, requestedAt, configurationId, vpToken, now };
+    const responseMode = responseModeOf(wire, pending.encryption !== undefined);
+    const request = { ...pending, responseMode };
+    const task = { configured, request, binding, requestedAt, configurationId, vpToken, now };
     try {
       return await this.ports.presentationVerifier.verify(task);
     } catch (error) {

@@ -9,6 +9,9 @@ export type EncryptionKeyPair = {
   readonly d: string;
 };
 
+/** What a sender of HPKE sends: its encapsulated key, and what is encrypted with its tag. */
+export type HpkeMessage = { readonly enc: Uint8Array; readonly cipherText: Uint8Array };
+
 export type DecryptionOptions = {
   /** Takes `zip: DEF` (RFC 7516 section 4.1.3) up to 1 MiB of plaintext; without it compression is refused. */
   readonly inflate?: boolean;
@@ -28,6 +31,13 @@ export abstract class Encryption {
     key: EncryptionKeyPair,
     options?: DecryptionOptions,
   ): Promise<string | undefined> | string | undefined;
+  /**
+   * Opens a message of HPKE (RFC 9180, mode base, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM) that has no
+   * additional data.
+   * @param info what both sides know of the exchange.
+   * @returns the plaintext, or `undefined` when it is for another key, of another exchange, or broken.
+   */
+  abstract openHpke(message: HpkeMessage, key: EncryptionKeyPair, info: Buffer): Promise<Buffer | undefined>;
   /**
    * @param recipient a P-256 key that is a point of its curve; its `kid` goes into the header.
    * @returns a compact JWE.

@@ -103,12 +103,15 @@ export class RegistrationCertificates extends needs({
     configuration: PresentationConfigurationBody,
     now: Date,
   ): Promise<void> {
-    const { registrationCert: request, dcql_query: query, purpose, accessKeyChainId } = configuration;
+    const { registrationCert: request, dcql_query: query, purpose } = configuration;
     if (request === undefined || request === null) return;
     const wanted = await wantedCertificate(configured, { query }, certificateFor(request, purpose));
     const certificate = await this.obtainable(configured, wanted, now);
-    const chain = accessChainOf(await configured.keyChains(), now, accessKeyChainId);
-    if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
+    const chains = await configured.keyChains();
+    for (const id of [configuration.accessKeyChainId, ...(configuration.furtherAccessKeyChainIds ?? [])]) {
+      const chain = accessChainOf(chains, now, id);
+      if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
+    }
   }
 
   /** @throws Failure when there is none that is good for what is wanted. */

@@ -39,7 +39,10 @@ export type RequestSigner = AccessIdentity & {
  */
 export function requestSigner(
   chains: readonly KeyChain[],
-  { accessKeyChainId, clientIdPrefix }: PresentationConfiguration,
+  {
+    accessKeyChainId,
+    clientIdPrefix,
+  }: Pick<PresentationConfiguration, 'accessKeyChainId' | 'clientIdPrefix'>,
   publicUrl: string,
   now: Date,
 ): RequestSigner {

@@ -26,6 +26,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import { readStatusReference, type StatusReference } from '../../domain/status-lists/reference.ts';
+import { type Authentication, readAuthentication } from '../../domain/verification/sca/authentication.ts';
 import type { Certificates, ChainVerdict, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 
@@ -37,6 +38,9 @@ export type ExpectedSdJwtVc = ExpectedBinding & {
   readonly recipients?: readonly string[];
   /** Whether HAIP 1.0 sections 6.1 and 6.1.1 are held to. */
   readonly haip?: boolean;
+  /** Of the expected transaction data that which TS12 is held to, and the response mode that was asked for. */
+  readonly authenticatedTransactionData?: readonly string[];
+  readonly responseMode?: string;
   /** Allowed `alg` of the credential and of the key binding JWT (OpenID4VP 1.0 appendix B.3.4). */
   readonly sdJwtAlgorithms: readonly string[];
   readonly kbAlgorithms: readonly string[];
@@ -56,6 +60,8 @@ export type CheckedSdJwtVc = SdJwtVc & {
   readonly holderKey?: PublicJwk;
   /** The expected transaction data that the holder confirmed. */
   readonly confirmedTransactionData: readonly string[];
+  /** How the user was authenticated, where it confirms what wants to know. */
+  readonly authentication?: Authentication;
 };
 
 type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
@@ -140,7 +146,7 @@ function checkBinding(
   opened: OpenedSdJwt,
   processed: ProcessedClaims,
   expected: ExpectedSdJwtVc,
-): Pick<CheckedSdJwtVc, 'holderKey' | 'confirmedTransactionData'> {
+): Pick<CheckedSdJwtVc, 'holderKey' | 'confirmedTransactionData' | 'authentication'> {
   const { keyBinding, issuer, boundText } = opened;
   if (keyBinding === undefined) return { confirmedTransactionData: [] };
   const { header, payload, signingInput, signature } = keyBinding;
@@ -149,5 +155,11 @@ function checkBinding(
   // RFC 9901 section 7.3 step 5b
   if (!ports.signatures.verify(holderKey, signingInput, signature)) throw new Refusal('kb_signature');
   const confirmed = checkKeyBindingClaims(payload, boundText, processed.hashName, expected);
-  return { holderKey, confirmedTransactionData: confirmed };
+  const wanted = expected.authenticatedTransactionData ?? [];
+  const isAuthenticated = confirmed.some((text) => wanted.includes(text));
+  return {
+    holderKey,
+    confirmedTransactionData: confirmed,
+    ...(isAuthenticated && { authentication: readAuthentication(payload, expected.responseMode ?? '') }),
+  };
 }

@@ -1,7 +1,7 @@
 import { KEY_USAGE, keyIdentifierOf, readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
+import { Failure, type FieldError, invalidFields, invalidInput } from '../../domain/shared/failure.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import type { TrustAnchorConfig } from '../../domain/verification/trust-anchor.ts';
@@ -21,7 +21,7 @@ type Known = {
  * @throws Failure `invalid_input` that names each reference that leads nowhere.
  */
 export function checkReferences(
-  { accessKeyChainId, clientIdPrefix, trustAnchors }: PresentationConfigurationBody,
+  { accessKeyChainId, furtherAccessKeyChainIds, clientIdPrefix, trustAnchors }: PresentationConfigurationBody,
   { chains, certificates, publicUrl, now }: Known,
 ): void {
   // Without a wish the default counts, and that may still be made before the first request.
@@ -30,6 +30,8 @@ export function checkReferences(
   if (named !== undefined && clientIdPrefix === 'x509_san_dns') {
     sanDnsClientId(named.chain, new URL(publicUrl).hostname);
   }
+  for (const [index, id] of (furtherAccessKeyChainIds ?? []).entries())
+    checkFurther(chains, now, id, `furtherAccessKeyChainIds.${index}`);
   const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
     const path = `trustAnchors.${index}`;
     if ('ownAuthorities' in anchor) return [];
@@ -43,6 +45,16 @@ export function checkReferences(
   if (errors.length > 0) throw invalidFields(errors);
   const alike = keyIdentifierFaults(trustAnchors, chains);
   if (alike.length > 0) throw invalidFields(alike);
+}
+
+function checkFurther(chains: readonly KeyChain[], now: Date, id: string, path: string): void {
+  try {
+    accessIdentity(chains, now, id);
+  } catch (error) {
+    throw error instanceof Failure
+      ? invalidInput(path, error.details.errors?.[0]?.message ?? error.message)
+      : error;
+  }
 }
 
 /**

@@ -4,21 +4,14 @@ import { isDcApi, type VerificationRequest } from '../../domain/sessions/session
 import { publicIdOf } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
+import type { SessionId } from '../../domain/shared/ids.ts';
 import { invocationUri } from '../../domain/shared/invocation-uri.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
-import {
-  postedParameters,
-  REQUEST_OBJECT_TYPE,
-  redirectUriClientId,
-  requestObjectClaims,
-  requestParameters,
-} from '../../domain/verification/request-object.ts';
+import { postedParameters, redirectUriClientId } from '../../domain/verification/request-object.ts';
 import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import { signJwt } from '../keys/sign-jwt.ts';
 import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
@@ -29,17 +22,12 @@ import { Webhooks } from '../ports/webhooks.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo } from '../sessions/new-session.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
-import { type RequestSigner, requestSigner } from './access-chain.ts';
+import { dcApiRequest } from './dc-api-request.ts';
 import { awaitsCode } from './haip.ts';
-import {
-  checkTransactionData,
-  describeRequest,
-  originsOf,
-  type PresentationRequestBody,
-} from './presentation-request.ts';
-import { requestNonce, requestParts, verifierInfo, verifierInfoForOthers } from './request-parts.ts';
+import { checkTransactionData, type PresentationRequestBody } from './presentation-request.ts';
+import { infoOf, type Made, type Making, partsOf, signed, signerOf } from './request-in-making.ts';
+import { requestNonce } from './request-parts.ts';
 
 export type PresentationOffer = {
   readonly uri: string;
@@ -49,24 +37,6 @@ export type PresentationOffer = {
   /** What a page passes to `navigator.credentials.get`. */
   readonly dcApi?: JsonObject;
 };
-
-/** What all kinds of requests are made of. */
-type Making = {
-  readonly configured: TenantConfiguration;
-  readonly configuration: PresentationConfiguration;
-  readonly body: PresentationRequestBody;
-  readonly nonce: string;
-  readonly publicId: PublicId;
-  readonly now: Date;
-  readonly expiresAt: Date;
-  /** `{PUBLIC_URL}/{tenant}` */
-  readonly address: string;
-  /** Whether the caller may know where registration certificates come from. */
-  readonly isManager: boolean;
-};
-
-/** A request with the parameters that a wallet is to get. */
-type Made = { readonly request: VerificationRequest; readonly parameters: JsonObject };
 
 /** Makes one presentation request and signs it at once, so that each fetch is answered with the same bytes. */
 export class CreatePresentationRequest extends needs({
@@ -117,7 +87,9 @@ export class CreatePresentationRequest extends needs({
     const address = configured.issuer;
     const isManager = caller.roles.includes('presentation:manage');
     const making = { configured, configuration, body, nonce, publicId, now, expiresAt, address, isManager };
-    const made = body.response_type === 'dc-api' ? await this.#dcApi(making) : await this.#posted(making);
+    const made = await (body.response_type === 'dc-api'
+      ? dcApiRequest(this.ports, making)
+      : this.#posted(making));
     const { request } = made;
     const session = newSession(random, {
       ...{ tenantId, publicId, kind: 'verification', createdAt: now, expiresAt, request },
@@ -138,78 +110,23 @@ export class CreatePresentationRequest extends needs({
     const responseUri = `${address}/response/${publicId}`;
     const redirectUri = body.redirectUri ?? configuration.redirectUri ?? undefined;
     const awaitsResponseCode = awaitsCode(configured, configuration, redirectUri);
-    const signer = configuration.clientIdPrefix === 'redirect_uri' ? undefined : await this.#signerOf(making);
+    const isUnsigned = configuration.clientIdPrefix === 'redirect_uri';
+    const signer = isUnsigned ? undefined : await signerOf(this.ports, making);
     const clientId = signer === undefined ? redirectUriClientId(responseUri) : signer.clientId;
     const state = this.ports.random.token();
-    const { common, base } = await this.#base(making, `${address}/request/${publicId}`, responseMode, signer);
+    const parts = partsOf(this.ports, making, `${address}/request/${publicId}`, responseMode);
+    const base = parts.parameters(await infoOf(this.ports, making, signer));
     const parameters = postedParameters(base, { clientId, responseUri, state });
     const request: VerificationRequest = {
-      ...common,
+      ...parts.common,
       clientId,
       responseUri,
       state,
       ...defined({ redirectUri }),
       ...(awaitsResponseCode && { awaitsResponseCode }),
-      ...(signer !== undefined && (await this.#sign(signer, parameters, making))),
+      ...(signer !== undefined && (await signed(this.ports, signer, parameters, making))),
     };
     return { request, parameters };
-  }
-
-  /** A page hands the request to its browser, and the answer to us (OpenID4VP 1.0 appendix A). */
-  async #dcApi(making: Making): Promise<Made> {
-    const { configuration, body, publicId, address } = making;
-    const origins = originsOf(configuration, body.origin, this.ports.settings.publicUrl);
-    const responseMode = configuration.responseMode === 'direct_post.jwt' ? 'dc_api.jwt' : 'dc_api';
-    const signer = configuration.dcApiRequest === 'unsigned' ? undefined : await this.#signerOf(making);
-    const { common, base } = await this.#base(making, `${address}/dc-api/${publicId}`, responseMode, signer);
-    if (signer === undefined) {
-      const request = { ...common, origins, parameters: base } as const;
-      return { request, parameters: base };
-    }
-    const { clientId } = signer;
-    // OpenID4VP 1.0 appendix A.2: a wallet refuses the request on other pages.
-    const parameters = { ...base, client_id: clientId, expected_origins: origins };
-    const signed = await this.#sign(signer, parameters, making);
-    return { request: { ...common, origins, clientId, ...signed }, parameters };
-  }
-
-  /** What a request of either kind has, and the parameters that a wallet gets of it. */
-  async #base<Mode extends string>(
-    making: Making,
-    requestUrl: string,
-    responseMode: Mode,
-    signer: RequestSigner | undefined,
-  ) {
-    const { configured, configuration, body, nonce, now, isManager } = making;
-    const common = {
-      kind: 'verification',
-      offerRequest: describeRequest(body),
-      requestUrl,
-      responseMode,
-      ...requestParts(this.ports, configuration, body.transaction_data, nonce),
-      ...defined({ webhook: body.webhook ?? configuration.webhook ?? undefined }),
-    } as const;
-    const { encryption, ...asked } = common;
-    const info = isManager ? verifierInfo : verifierInfoForOthers;
-    return {
-      common,
-      base: requestParameters({
-        ...asked,
-        encryptionJwk: encryption?.publicJwk,
-        asker: configuration,
-        verifierInfo: await info(this.ports, configured, configuration, signer?.chain, now),
-      }),
-    };
-  }
-
-  async #signerOf({ configured, configuration, now }: Making): Promise<RequestSigner> {
-    return requestSigner(await configured.keyChains(), configuration, this.ports.settings.publicUrl, now);
-  }
-
-  async #sign({ chain, signedAs }: RequestSigner, parameters: JsonObject, { now, expiresAt }: Making) {
-    const payload = requestObjectClaims(parameters, { issuedAt: now, expiresAt });
-    const requestObject = await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
-    return { requestObject, ...defined({ signedAs }) };
   }
 }
 

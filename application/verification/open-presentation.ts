@@ -11,6 +11,7 @@ import type { CompiledCredentialQuery } from '../../domain/verification/dcql/com
 import type { PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { withoutForeignIss } from '../../domain/verification/presented-issuer.ts';
 import { PRESENTATION_ALGORITHMS } from '../../domain/verification/request-object.ts';
+import type { Authentication } from '../../domain/verification/sca/authentication.ts';
 import {
   deviceTransactionData,
   keyBoundTransactionData,
@@ -25,8 +26,13 @@ import type { TrustedChain } from './trusted-authorities.ts';
 /** What of a request its answer is held against. */
 export type AnsweredRequest = Pick<
   VerificationRequest,
-  'dcqlQuery' | 'nonce' | 'transactionData' | 'transactionDataObjects' | 'transactionDataElements'
->;
+  | 'dcqlQuery'
+  | 'nonce'
+  | 'transactionData'
+  | 'transactionDataObjects'
+  | 'transactionDataElements'
+  | 'transactionDataSchemas'
+> & { readonly responseMode?: string };
 
 /** What a presentation is held against. */
 export type Opening = {
@@ -46,6 +52,7 @@ export type Verified = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
     readonly statusReference: StatusReference | undefined;
     /** Entries of `transaction_data`. */
     readonly confirmed: readonly string[];
+    readonly authentication?: Authentication;
     readonly credential: Omit<PresentedCredential, 'authority'>;
   };
 
@@ -72,6 +79,7 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
     audience: binding.audience,
     recipients: binding.recipients,
     ...keyBoundTransactionData(request, query.id),
+    ...defined({ responseMode: request.responseMode }),
     anchors: trust.anchors,
     holderBinding: query.holderBindingRequired,
     haip,
@@ -85,6 +93,7 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
     signedHash: checked.signedHash,
     statusReference: checked.statusReference,
     confirmed: checked.confirmedTransactionData,
+    ...defined({ authentication: checked.authentication }),
     credential: {
       format: 'dc+sd-jwt',
       types: typesOf(checked),

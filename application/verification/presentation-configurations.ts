@@ -40,7 +40,13 @@ const PORTS = {
 type Ports = PortsOf<typeof PORTS>;
 
 /** What a registration certificate is held against. */
-const CERTIFIED = ['dcql_query', 'registrationCert', 'purpose', 'accessKeyChainId'] as const;
+const CERTIFIED = [
+  'dcql_query',
+  'registrationCert',
+  'purpose',
+  'accessKeyChainId',
+  'furtherAccessKeyChainIds',
+] as const;
 
 /** The presentation configurations that the client may use, in order of their ids. */
 export class ListPresentationConfigurations extends needs({}) {

@@ -7,6 +7,8 @@ import {
   RedirectUri,
   TransactionData,
 } from '../../domain/verification/configuration.ts';
+import { WITHOUT_TRANSACTION_DATA } from '../../domain/verification/dc-api-settings.ts';
+import { ISO_MDOC_PROTOCOL } from '../../domain/verification/iso-mdoc/request.ts';
 import { transactionDataFaults } from '../../domain/verification/transaction-data-faults.ts';
 import { maskWebhook } from '../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
@@ -40,13 +42,17 @@ export type PresentationRequestBody = z.infer<typeof PresentationRequestBody>;
 /** OpenID4VP 1.0 section 8.4 */
 export function checkTransactionData(
   body: PresentationRequestBody,
-  { dcql_query, transactionDataElements }: PresentationConfiguration,
+  configuration: Partial<PresentationConfiguration> & Pick<PresentationConfiguration, 'dcql_query'>,
 ): void {
   const entries = body.transaction_data ?? [];
-  const [fault] = transactionDataFaults(entries, dcql_query, transactionDataElements ?? {});
+  const [fault] = transactionDataFaults(entries, configuration.dcql_query, configuration);
   if (fault !== undefined) {
     throw invalidInput(['transaction_data', ...fault.path].join('.'), fault.message);
   }
+  const isOffered =
+    body.response_type === 'dc-api' && configuration.dcApiProtocols?.includes(ISO_MDOC_PROTOCOL);
+  if (entries.length > 0 && isOffered === true)
+    throw invalidInput('transaction_data', WITHOUT_TRANSACTION_DATA);
 }
 
 /**

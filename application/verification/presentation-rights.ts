@@ -2,6 +2,7 @@ import { assertOwnNames, type Named } from '../../domain/clients/own-names.ts';
 import { certificateFor } from '../../domain/registrar/registration-certificate-request.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { canonicalJson } from '../../domain/shared/json.ts';
+import { accessKeyChainsOf } from '../../domain/verification/access-key-chains.ts';
 import type {
   PresentationConfiguration,
   PresentationConfigurationBody,
@@ -38,9 +39,10 @@ export function assertOwnAccessKey(
   before: PresentationConfiguration | undefined,
   all: readonly PresentationConfiguration[],
 ): void {
-  const named = ({ id, accessKeyChainId }: PresentationConfigurationBody): Named => ({
-    id,
-    names: { accessKeyChainId: typeof accessKeyChainId === 'string' ? [accessKeyChainId] : [] },
+  // By whichever member it is named.
+  const named = (body: PresentationConfigurationBody): Named => ({
+    id: body.id,
+    names: { accessKeyChainId: accessKeyChainsOf(body) },
   });
   assertOwnNames(allowedPresentationConfigs, named(after), before && named(before), all.map(named));
 }

@@ -1,5 +1,6 @@
 import type { MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
 import { isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
@@ -99,9 +100,18 @@ export class PresentationVerifier extends needs({
       inputs = { ...inputs, ...credentialInputs(task, verified) };
       const authority = authorityOf(ports.certificates, task.trust, query.authorities, verified, task.now);
       const values = valuesOf(query, { ...verified.credential, authority }, task.values);
-      const { confirmed, signedHash } = verified;
+      const { confirmed, signedHash, authentication } = verified;
       const issuer = issuerOf(task, verified);
-      const checked = { ...place, inputs, accepted: true, values, issuer, signedHash, confirmed } as const;
+      const checked = {
+        ...place,
+        inputs,
+        accepted: true,
+        values,
+        issuer,
+        signedHash,
+        confirmed,
+        ...defined({ authentication }),
+      } as const;
       return { checked, verified };
     } catch (error) {
       return { checked: refusedBy(error, task, { ...place, inputs }) };

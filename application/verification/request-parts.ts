@@ -38,7 +38,10 @@ export function requestParts(
     ...(entries.length > 0 && {
       transactionData: encodeTransactionData(entries),
       transactionDataObjects: entries,
-      ...defined({ transactionDataElements: configuration.transactionDataElements ?? undefined }),
+      ...defined({
+        transactionDataElements: configuration.transactionDataElements ?? undefined,
+        transactionDataSchemas: configuration.transactionDataSchemas ?? undefined,
+      }),
     }),
   };
 }

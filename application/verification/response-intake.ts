@@ -1,23 +1,17 @@
 import type { SessionFailure, SessionFailureCode } from '../../domain/sessions/failure-code.ts';
-import type {
-  Session,
-  SessionOutcome,
-  VerificationRequest,
-  WebhookConfigValue,
-} from '../../domain/sessions/session.ts';
+import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { answered, awaiting, claimed } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
-import type { Json } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { bindingOf } from '../../domain/verification/binding.ts';
-import { type Envelope, isUndecrypted, type OpenedForm } from '../../domain/verification/envelope.ts';
+import { bindingOf, isoMdocBinding } from '../../domain/verification/binding.ts';
+import { type Envelope, isUndecrypted } from '../../domain/verification/envelope.ts';
 import { RESPONSE_CODE_SECONDS } from '../../domain/verification/redirect.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import { attempt } from '../attempt.ts';
 import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
+import { Encryption } from '../ports/encryption.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -30,22 +24,14 @@ import {
   refusedOutcome,
   refusedResponse,
 } from './answers.ts';
+import { type Opening, openResponse } from './open-response.ts';
 import { PresentationVerifier } from './presentation-verifier.ts';
 import { ResultDelivery } from './result-delivery.ts';
 import { type ResponseReply, returnTo } from './return-to.ts';
 import { SessionOutcomes } from './session-outcomes.ts';
 import { UndecryptedTries } from './undecrypted-tries.ts';
 
-/** How an answer comes in. */
-export type Opening = {
-  /**
-   * What arrived, held against the request before anything is decrypted.
-   * @throws Failure for what must leave the session as it is.
-   */
-  readonly open: (request: VerificationRequest) => OpenedForm;
-  /** @param plaintext undefined when it could not be decrypted. @throws Failure like `open`. */
-  readonly openPlaintext: (plaintext: string | undefined, request: VerificationRequest) => Envelope;
-};
+type Presented = Extract<Envelope, { kind: 'presentations' }>;
 
 /** Takes in answers to presentation requests, by whichever way they come: exactly one per request. */
 export class ResponseIntake extends needs({
@@ -68,23 +54,23 @@ export class ResponseIntake extends needs({
   take(tenantId: TenantId, publicId: PublicId, opening: Opening): Promise<ResponseReply> {
     return attempt(this.ports, tenantId, async (known) => {
       const found = answerable(await known.session(publicId), known.now);
-      const envelope = await this.#open(opening, found.request);
+      const envelope = await openResponse(this.ports.encryption, opening, found.request);
       if (isUndecrypted(envelope) && this.#undecrypted.leaveOpen(found.session.id, opening)) {
         throw refusedResponse('it does not decrypt');
       }
       // Where no backend is called the record itself is the claim.
       if (envelope.kind === 'presentations' && !callsAtOnce(found.request))
-        return this.#answer(known, found, envelope.vpToken);
+        return this.#answer(known, found, envelope);
       return this.#claim(known, found, envelope);
     });
   }
 
   /** The response is judged first; taking it in and ending the session is then one step. */
-  async #answer(known: Known, found: Answerable, vpToken: Json): Promise<ResponseReply> {
+  async #answer(known: Known, found: Answerable, presented: Presented): Promise<ResponseReply> {
     const { session } = found;
     let verdict: Verdict | Refusal;
     try {
-      verdict = await this.#judge(known, found, vpToken);
+      verdict = await this.#judge(known, found, presented);
     } catch (error) {
       // Nobody else can make more of it, so the session must not stay open.
       if (known.isStored && !(error instanceof Failure)) await this.#failFor(session);
@@ -127,7 +113,7 @@ export class ResponseIntake extends needs({
     try {
       if (envelope.kind === 'refused') return await this.#refuse(session, envelope.code, envelope.detail);
       if (envelope.kind === 'wallet_error') return await this.#noteWalletError(found, envelope.error);
-      const verdict = await this.#judge(known, found, envelope.vpToken);
+      const verdict = await this.#judge(known, found, envelope);
       // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
       if (verdict instanceof Refusal) return await this.#refuse(session, 'malformed', verdict.message);
       const { webhook } = found.request;
@@ -152,26 +138,14 @@ export class ResponseIntake extends needs({
     }
   }
 
-  async #open({ open, openPlaintext }: Opening, request: VerificationRequest): Promise<Envelope> {
-    const opened = open(request);
-    if (opened.kind !== 'encrypted') return opened;
-    const { encryption } = request;
-    // OpenID4VP 1.0 section 8.3: with the key of this very request
-    const plaintext =
-      encryption === undefined
-        ? undefined
-        : await this.ports.encryption.decrypt(opened.jwe, encryption as unknown as EncryptionKeyPair);
-    return openPlaintext(plaintext, request);
-  }
-
   async #judge(
     { configured, now }: Known,
     { session, request }: Answerable,
-    vpToken: Json,
+    { vpToken, isoMdoc }: Presented,
   ): Promise<Verdict | Refusal> {
     const [configurationId] = session.configurationIds;
     try {
-      const binding = bindingOf(request);
+      const binding = isoMdoc === undefined ? bindingOf(request) : isoMdocBinding(isoMdoc);
       const requestedAt = session.createdAt;
       const task = { configured, request, binding, requestedAt, configurationId, vpToken, now };
       return await this.ports.presentationVerifier.verify(task);
@@ -240,6 +214,6 @@ export class ResponseIntake extends needs({
 }
 
 /** A backend hears of a good response now, unless it has to wait until the browser comes. */
-function callsAtOnce({ webhook, awaitsResponseCode }: VerificationRequest): boolean {
+function callsAtOnce({ webhook, awaitsResponseCode }: Answerable['request']): boolean {
   return webhook !== undefined && awaitsResponseCode !== true;
 }

@@ -62,16 +62,25 @@ export class OpenRequests extends needs({ ...WORLD, fetchedSessions: FetchedSess
       const request = servable(session, now);
       if (!isWanted(request)) throw unknown();
       this.ports.fetchedSessions.note(session);
-      if (request.requestObject === undefined) return { request, chain: undefined };
-      const signer = request.signedAs ?? request.clientId ?? '';
       const chains = await configured.keyChains();
-      const chain = configured.derive(`access/${signer}`, () => chainOfClientId(chains, signer));
-      // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
-      if (chain === undefined || chain.active.notAfter <= now)
-        throw new Failure('gone', 'the request is no longer served');
+      const [chain] = signersOf(request).map((signer) => {
+        const own = configured.derive(`access/${signer}`, () => chainOfClientId(chains, signer));
+        // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
+        if (own === undefined || own.active.notAfter <= now)
+          throw new Failure('gone', 'the request is no longer served');
+        return own;
+      });
       return { request, chain };
     });
   }
+}
+
+/** `x509_hash` identifiers of those who signed it. */
+function signersOf(request: VerificationRequest): readonly string[] {
+  if (isDcApi(request) && request.clientIds !== undefined) return request.clientIds;
+  const signer = request.signedAs ?? request.clientId;
+  const isSigned = request.requestObject !== undefined || (isDcApi(request) && request.isoMdoc !== undefined);
+  return isSigned && signer !== undefined ? [signer] : [];
 }
 
 function servable(session: Session, now: Date): VerificationRequest {

@@ -16,6 +16,7 @@ export type PendingPresentation = Pick<
   | 'transactionData'
   | 'transactionDataObjects'
   | 'transactionDataElements'
+  | 'transactionDataSchemas'
 > & {
   readonly kind: 'presentation';
   /** The presentation configuration. */

@@ -1,6 +1,7 @@
 import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import type { ScaSchemas } from '../verification/sca/payload.ts';
 import type { WebhookConfig } from '../webhooks/webhook.ts';
 import type { SessionFailure } from './failure-code.ts';
 
@@ -101,6 +102,8 @@ type AskedPresentation = {
   readonly transactionDataObjects?: readonly JsonObject[];
   /** Per type the element in which a device confirms it. */
   readonly transactionDataElements?: { readonly [type: string]: ConfirmingElement };
+  /** Per type the schema of TS12 that its payload has. */
+  readonly transactionDataSchemas?: ScaSchemas;
 };
 
 /** A wallet posts its answer to an address of this service (OpenID4VP 1.0 section 8.2). */
@@ -111,15 +114,32 @@ export type PostedVerification = AskedPresentation & {
   readonly state: string;
 };
 
+/** The request of ISO/IEC TS 18013-7 Annex C, and what its answer is held against. */
+export type IsoMdocAsked = {
+  /** CBOR as base64url, both. */
+  readonly deviceRequest: string;
+  readonly encryptionInfo: string;
+  /** The one page that it was made for. */
+  readonly origin: string;
+  /** Which credential query a document answers, by its type. */
+  readonly queryIds: { readonly [docType: string]: string };
+  readonly encryption: { readonly publicJwk: JsonObject; readonly d: string };
+};
+
 /** A page hands the answer over that its browser got from a wallet (OpenID4VP 1.0 appendix A). */
 export type DcApiVerification = AskedPresentation & {
   readonly responseMode: 'dc_api' | 'dc_api.jwt';
   /** Whose pages may ask; a presentation is made for one of them. */
   readonly origins: readonly string[];
-  /** Absent in an unsigned request. */
+  /** Absent in an unsigned request, and in one that several sign. */
   readonly clientId?: string;
   /** The request itself, when it is unsigned. */
   readonly parameters?: JsonObject;
+  /** The request in the JSON form of a JWS, when several sign it, and the `x509_hash` identifiers of all of them. */
+  readonly multisigned?: JsonObject;
+  readonly clientIds?: readonly string[];
+  /** Absent unless the protocol of ISO is offered. */
+  readonly isoMdoc?: IsoMdocAsked;
 };
 
 export type VerificationRequest = PostedVerification | DcApiVerification;

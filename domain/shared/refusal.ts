@@ -47,6 +47,7 @@ export const REFUSAL_REASONS = [
   'transaction_data_missing',
   'transaction_data_mismatch',
   'transaction_data_alg',
+  'strong_authentication',
   'digest_mismatch',
   'duplicate_element',
   'doctype_mismatch',

@@ -1,5 +1,9 @@
-import { dcApiTranscript, redirectTranscript } from '../formats/mdoc/session-transcript.ts';
-import { isDcApi, type VerificationRequest } from '../sessions/session.ts';
+import {
+  dcApiTranscript,
+  isoMdocTranscript,
+  redirectTranscript,
+} from '../formats/mdoc/session-transcript.ts';
+import { type IsoMdocAsked, isDcApi, type VerificationRequest } from '../sessions/session.ts';
 import { encryptionKeyOf } from './request-object.ts';
 
 /** What ties a presentation to one request. */
@@ -23,12 +27,17 @@ export function bindingOf(request: VerificationRequest): Binding {
       transcripts: () => [redirectTranscript({ clientId, responseUri, nonce, encryptionKey })],
     };
   }
-  const { origins, nonce, clientId } = request;
+  const { origins, nonce, clientId, clientIds = [] } = request;
   const pages = origins.map((origin) => `origin:${origin}`);
   return {
     // OpenID4VP 1.0 appendices A.4 and B.3.6: the origin of the page, also when the request is signed
     audience: pages,
-    recipients: [...origins, ...pages, ...(clientId === undefined ? [] : [clientId])],
+    recipients: [...origins, ...pages, ...clientIds, ...(clientId === undefined ? [] : [clientId])],
     transcripts: () => origins.map((origin) => dcApiTranscript({ origin, nonce, encryptionKey })),
   };
+}
+
+/** The same for an answer by the protocol of ISO/IEC TS 18013-7 Annex C, which knows mdocs alone. */
+export function isoMdocBinding(asked: IsoMdocAsked): Binding {
+  return { audience: [], recipients: [asked.origin], transcripts: () => [isoMdocTranscript(asked)] };
 }

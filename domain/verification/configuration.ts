@@ -13,10 +13,11 @@ import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
+import { dcApiFaults, dcApiMembers } from './dc-api-settings.ts';
 import { demandedLists } from './dcql/demanded-lists.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
-import { Origin } from './page-origin.ts';
 import { INVOCATION_URI } from './request-object.ts';
+import { SCA_SCHEMAS } from './sca/payload.ts';
 import { transactionDataFaults } from './transaction-data-faults.ts';
 import { OWN_AUTHORITIES, TrustAnchorConfig } from './trust-anchor.ts';
 
@@ -67,6 +68,11 @@ const ConfirmingElements = z
   .record(textUpTo(500), z.strictObject({ namespace: textUpTo(500), element: textUpTo(500) }))
   .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
 
+/** Per type of transaction data the schema of TS12 that its payload has. */
+const ScaSchemaByType = z
+  .record(textUpTo(500), z.enum(SCA_SCHEMAS))
+  .refine((schemas) => Object.keys(schemas).length <= 50, 'at most 50 types');
+
 const PRESENTED_VALUES = ['disclosed', 'requested'] as const;
 export type PresentedValues = (typeof PRESENTED_VALUES)[number];
 
@@ -91,6 +97,11 @@ export const PresentationConfigurationBody = z
       'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
         'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
         'let the device sign it',
+    ),
+    transactionDataSchemas: ScaSchemaByType.nullish().describe(
+      'For transaction data of a strong customer authentication whose type is one of a rulebook: by type, the schema of TS12 ' +
+        'that its payload has. Types that TS12 itself defines need no entry. Payloads are checked when they are written, and ' +
+        'a key binding that confirms one says how the user was authenticated',
     ),
     registrationCert: RegistrationCertificateRequest.nullish(),
     purpose: Purposes.nullish().describe(
@@ -166,17 +177,7 @@ export const PresentationConfigurationBody = z
           'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
       ),
     logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
-    expectedOrigins: z
-      .array(Origin)
-      .max(10)
-      .nullish()
-      .describe(
-        'whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL',
-      ),
-    dcApiRequest: z
-      .enum(['signed', 'unsigned'])
-      .default('signed')
-      .describe('requests through the Digital Credentials API'),
+    ...dcApiMembers,
   })
   .superRefine((body, context) => {
     const query = body.dcql_query;
@@ -185,10 +186,10 @@ export const PresentationConfigurationBody = z
         context.addIssue({ code: 'custom', path: [...place, ...path], message });
       }
     };
-    const { transaction_data: entries, transactionDataElements: elements } = body;
-    report(transactionDataFaults(entries ?? [], query, elements ?? {}), 'transaction_data');
+    report(transactionDataFaults(body.transaction_data ?? [], query, body), 'transaction_data');
     report(attachedFaults(body.attached ?? [], query), 'attached');
     report(trustListFaults(body.trustAnchors, query));
+    report(dcApiFaults(body));
     // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
     if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
       const message = 'redirect_uri sends the request itself, so there is nothing to fetch';

@@ -1,5 +1,5 @@
 import { type SessionFailure, type SessionFailureCode, walletFailure } from '../sessions/failure-code.ts';
-import type { DcApiVerification, PostedVerification } from '../sessions/session.ts';
+import type { DcApiVerification, IsoMdocAsked, PostedVerification } from '../sessions/session.ts';
 import { Failure } from '../shared/failure.ts';
 import {
   type Json,
@@ -8,6 +8,9 @@ import {
   parseJson,
   parseJsonObject,
 } from '../shared/json.ts';
+import { Refusal } from '../shared/refusal.ts';
+import { offersOpenId4Vp } from './dc-api.ts';
+import { readSealedResponse, type SealedResponse, vpTokenOf } from './iso-mdoc/response.ts';
 
 /** Form fields of a response (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5); others are ignored. */
 export type ResponseForm = {
@@ -23,7 +26,12 @@ export type ResponseForm = {
  * that is not ours) never becomes a value of this type.
  */
 export type Envelope =
-  | { readonly kind: 'presentations'; readonly vpToken: Json }
+  | {
+      readonly kind: 'presentations';
+      readonly vpToken: Json;
+      /** Absent when it came by OpenID4VP. */
+      readonly isoMdoc?: IsoMdocAsked;
+    }
   | { readonly kind: 'wallet_error'; readonly error: SessionFailure }
   | { readonly kind: 'refused'; readonly code: SessionFailureCode; readonly detail: string };
 
@@ -36,7 +44,10 @@ export function isUndecrypted(envelope: Envelope): boolean {
 type Mode = Pick<PostedVerification, 'state' | 'responseMode'>;
 
 /** Plain parameters, or the one parameter that still has to be decrypted. */
-export type OpenedForm = Envelope | { readonly kind: 'encrypted'; readonly jwe: string };
+export type OpenedForm =
+  | Envelope
+  | { readonly kind: 'encrypted'; readonly jwe: string }
+  | { readonly kind: 'sealed'; readonly message: SealedResponse; readonly asked: IsoMdocAsked };
 
 /**
  * Sorts the fields of a post before anything is decrypted.
@@ -84,15 +95,18 @@ export function openPlaintext(plaintext: string | undefined, request?: Mode): En
   return openPayload(payload);
 }
 
+type OfPage = Pick<
+  DcApiVerification,
+  'responseMode' | 'isoMdoc' | 'requestObject' | 'multisigned' | 'parameters'
+>;
+
 /**
  * Sorts the members of what a page hands over from the Digital Credentials API (OpenID4VP 1.0 appendix A.4). There is
  * no state: the one who knows the address got it with the request.
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
-export function openDcApiData(
-  data: JsonObject,
-  { responseMode }: Pick<DcApiVerification, 'responseMode'>,
-): OpenedForm {
+export function openDcApiData(data: JsonObject, request: OfPage): OpenedForm {
+  const { responseMode, isoMdoc } = request;
   const { response, vp_token, error, error_description } = data;
   // Pages fill in every member that they know; only an error that is null says nothing.
   const known = error === null ? undefined : error;
@@ -101,14 +115,40 @@ export function openDcApiData(
     if (vp_token !== undefined || known !== undefined) {
       return refused('response_mode', 'response and more');
     }
-    if (responseMode === 'dc_api') return refused('response_mode', 'encrypted, though not asked');
+    // A JWE has dots, base64url has none.
+    if (isoMdoc !== undefined && typeof response === 'string' && !response.includes('.'))
+      return openSealed(response, isoMdoc);
+    if (responseMode === 'dc_api' || !offersOpenId4Vp(request))
+      return refused('response_mode', 'encrypted, though not asked');
     if (typeof response !== 'string') return refused('malformed', 'response is not a string');
     return { kind: 'encrypted', jwe: response };
   }
   const opened = openPayload({ vp_token, error: known, error_description });
   // OpenID4VP 1.0 section 8.3: a wallet that cannot encrypt may still report an error.
-  const isPlain = opened.kind === 'presentations' && responseMode === 'dc_api.jwt';
+  const isPlain =
+    opened.kind === 'presentations' && (responseMode === 'dc_api.jwt' || !offersOpenId4Vp(request));
   return isPlain ? refused('response_mode', 'not encrypted') : opened;
+}
+
+function openSealed(response: string, asked: IsoMdocAsked): OpenedForm {
+  const message = readSealedResponse(response);
+  return message === undefined
+    ? refused('malformed', 'response is no EncryptedResponse')
+    : { kind: 'sealed', message, asked };
+}
+
+/**
+ * Sorts the documents of a decrypted DeviceResponse (ISO/IEC TS 18013-7 section C.3).
+ * @param plaintext undefined when it could not be decrypted.
+ */
+export function openDeviceResponses(plaintext: Buffer | undefined, asked: IsoMdocAsked): Envelope {
+  if (plaintext === undefined) return refused(UNDECRYPTED, 'the response does not decrypt');
+  try {
+    return { kind: 'presentations', vpToken: vpTokenOf(plaintext, asked.queryIds), isoMdoc: asked };
+  } catch (error) {
+    if (error instanceof Refusal) return refused('malformed', error.message);
+    throw error;
+  }
 }
 
 type Payload = { readonly [Name in 'vp_token' | 'error' | 'error_description']?: Json | undefined };

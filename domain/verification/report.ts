@@ -62,7 +62,8 @@ const CHECKS: Readonly<Record<SupportedFormat, readonly Check[]>> = {
       reasons: ['holder_key_missing', 'kb_typ', 'kb_alg', 'kb_signature', 'kb_claim_missing', 'kb_claim_type',
         'nonce_mismatch', 'aud_not_string', 'aud_mismatch', 'kb_iat_window', 'sd_hash_mismatch'] },
     { what: 'transaction data', section: 'OpenID4VP 1.0 section 8.4',
-      reasons: ['transaction_data_missing', 'transaction_data_mismatch', 'transaction_data_alg'] },
+      reasons: ['transaction_data_missing', 'transaction_data_mismatch', 'transaction_data_alg',
+        'strong_authentication'] },
     ...FINAL_CHECKS,
   ],
   mso_mdoc: [

@@ -1,10 +1,16 @@
 import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import type { DcqlQuery } from './dcql/query.ts';
+import { type ScaSchemas, scaFaults } from './sca/payload.ts';
 
 type Entry = {
   readonly type: string;
   readonly credential_ids: readonly string[];
   readonly transaction_data_hashes_alg?: readonly string[] | undefined;
+  readonly payload?: unknown;
+};
+type Known = {
+  readonly transactionDataElements?: Elements | null | undefined;
+  readonly transactionDataSchemas?: ScaSchemas | null | undefined;
 };
 type Elements = { readonly [type: string]: ConfirmingElement };
 type CredentialQuery = DcqlQuery['credentials'][number];
@@ -14,8 +20,9 @@ type Fault = { path: (string | number)[]; message: string };
 export function transactionDataFaults(
   entries: readonly Entry[],
   query: DcqlQuery,
-  elements: Elements,
+  { transactionDataElements, transactionDataSchemas }: Known,
 ): readonly Fault[] {
+  const elements = transactionDataElements ?? {};
   const queries = new Map(query.credentials.map((credential) => [credential.id, credential]));
   const requested = requestedIds(query);
   const faults = entries.flatMap((entry, index) =>
@@ -28,7 +35,14 @@ export function transactionDataFaults(
       return message === undefined ? [] : [{ path: [index, 'credential_ids', position], message }];
     }),
   );
-  return [...faults, ...query.credentials.flatMap((credential) => algorithmFaults(entries, credential))];
+  const payloads = entries.flatMap((entry, index) =>
+    scaFaults(entry, transactionDataSchemas ?? {}).map(({ path, message }) => ({
+      path: [index, ...path],
+      message,
+    })),
+  );
+  const algorithms = query.credentials.flatMap((credential) => algorithmFaults(entries, credential));
+  return [...faults, ...payloads, ...algorithms];
 }
 
 /** OpenID4VP 1.0 section 6.4.2: with `credential_sets` nothing else is asked for. */

@@ -1,5 +1,6 @@
 import type { ConfirmingElement, ExpectedTransactionData } from '../formats/mdoc/transaction-data.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { type ScaSchemas, scaSchemaOf } from './sca/payload.ts';
 
 /** The transaction data of a request as it was stored. */
 export type RequestedTransactionData = {
@@ -7,6 +8,7 @@ export type RequestedTransactionData = {
   readonly transactionData?: readonly string[];
   readonly transactionDataObjects?: readonly JsonObject[];
   readonly transactionDataElements?: { readonly [type: string]: ConfirmingElement };
+  readonly transactionDataSchemas?: ScaSchemas;
 };
 
 type Entry = {
@@ -32,7 +34,14 @@ export function keyBoundTransactionData(request: RequestedTransactionData, query
   const entries = entriesOf(request, queryId);
   const textsOf = (required: boolean) =>
     entries.filter((entry) => entry.required === required).map(({ text }) => text);
-  return { transactionData: textsOf(true), alternativeTransactionData: textsOf(false) };
+  const authenticated = entries.filter(({ object: { type } }) => {
+    return typeof type === 'string' && scaSchemaOf(type, request.transactionDataSchemas ?? {}) !== undefined;
+  });
+  return {
+    transactionData: textsOf(true),
+    alternativeTransactionData: textsOf(false),
+    authenticatedTransactionData: authenticated.map(({ text }) => text),
+  };
 }
 
 /** What the device that holds an mdoc of this query has to confirm, and where. */

@@ -4,6 +4,7 @@ import type { CompiledQuery } from './dcql/compile.ts';
 import { complete } from './dcql/vp-token.ts';
 import type { PresentedIssuer } from './presented-issuer.ts';
 import { type ReportedPresentation, reportOf, responseFault } from './report.ts';
+import type { Authentication } from './sca/authentication.ts';
 
 /** One presentation after all checks. */
 export type CheckedPresentation = ReportedPresentation &
@@ -16,6 +17,8 @@ export type CheckedPresentation = ReportedPresentation &
         readonly signedHash: string;
         /** Entries of `transaction_data` that it confirms. */
         readonly confirmed: readonly string[];
+        /** How the user was authenticated for what it confirms. */
+        readonly authentication?: Authentication;
       }
     | {
         readonly accepted: false;
@@ -145,11 +148,16 @@ function goodResults(
     const [first] = accepted;
     if (first === undefined) return [{ id, error: errorOf(own) }];
     if (query.credentials.get(id)?.multiple !== true)
-      return [{ id, values: first.values, issuer: first.issuer }];
-    return [
-      { id, values: accepted.map(({ values }) => values), issuer: accepted.map(({ issuer }) => issuer) },
-    ];
+      return [{ id, values: first.values, issuer: first.issuer, ...authenticationOf(accepted) }];
+    const values = accepted.map((one) => one.values);
+    return [{ id, values, issuer: accepted.map(({ issuer }) => issuer), ...authenticationOf(accepted) }];
   });
+}
+
+/** Of several credentials of one query that which confirms. */
+function authenticationOf(accepted: readonly { readonly authentication?: Authentication }[]): JsonObject {
+  const found = accepted.find(({ authentication }) => authentication !== undefined)?.authentication;
+  return found === undefined ? {} : { authentication: found };
 }
 
 /** What was verified of a refused response leaves no trace. */

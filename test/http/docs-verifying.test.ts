@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createServer } from 'node:net';
 import { runInNewContext } from 'node:vm';
 import { SubjectKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
@@ -124,7 +124,18 @@ describe('the page about verifying', () => {
       JSON.parse(Buffer.from(entry, 'base64url').toString()).credential_ids.includes(id),
     );
     const hashes = entries.map((entry) => createHash('sha256').update(entry).digest('base64url'));
-    return hashes.length === 0 ? {} : { transaction_data_hashes: hashes };
+    if (hashes.length === 0) return {};
+    const { transaction_data_hashes_alg: named } = JSON.parse(
+      Buffer.from(entries[0] ?? '', 'base64url').toString(),
+    );
+    // As a European wallet does it for payments.
+    const amr = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote_wscd' }];
+    const strong = { transaction_data_hashes_alg: 'sha-256', jti: randomUUID(), amr };
+    const { response_mode } = payload;
+    return {
+      transaction_data_hashes: hashes,
+      ...(named !== undefined && { ...strong, response_mode }),
+    };
   }
 
   it('shows requests that are taken, in their order, and questions that a wallet can answer', async () => {

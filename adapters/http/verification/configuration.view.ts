@@ -11,6 +11,8 @@ import {
   type PresentationConfiguration,
   TransactionData,
 } from '../../../domain/verification/configuration.ts';
+import { DC_API_PROTOCOLS } from '../../../domain/verification/dc-api.ts';
+import { SCA_SCHEMAS } from '../../../domain/verification/sca/payload.ts';
 import { OWN_AUTHORITIES, TrustAnchorConfig } from '../../../domain/verification/trust-anchor.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
 import { TenantReference, toTenantReference } from '../shapes.ts';
@@ -38,11 +40,14 @@ export const PresentationConfigurationView = z
     clientName: z.string().nullable(),
     logoUri: z.string().nullable(),
     expectedOrigins: z.array(z.string()).nullable(),
-    dcApiRequest: z.enum(['signed', 'unsigned']),
+    dcApiRequest: z.enum(['signed', 'unsigned', 'multisigned']),
+    furtherAccessKeyChainIds: z.array(z.string()).nullable(),
+    dcApiProtocols: z.array(z.enum(DC_API_PROTOCOLS)),
     transaction_data: z.array(TransactionData).nullable(),
     transactionDataElements: z
       .record(z.string(), z.object({ namespace: z.string(), element: z.string() }))
       .nullable(),
+    transactionDataSchemas: z.record(z.string(), z.enum(SCA_SCHEMAS)).nullable(),
     registrationCert: RegistrationCertificateRequest.nullable(),
     purpose: Purposes.nullable(),
     webhook: WebhookConfig.nullable().describe('The key is shown as ***'),
@@ -61,12 +66,16 @@ export const PresentationConfigurationView = z
   .meta({ id: 'PresentationConfiguration' });
 
 export function toConfigurationView(configuration: PresentationConfiguration, tenant: Tenant) {
-  // One of an earlier release may have none, and means its own.
-  const { trustAnchors = [OWN_AUTHORITIES] }: Partial<PresentationConfiguration> = configuration;
+  // One of an earlier release may have none, and means its own, or the only protocol that there was.
+  const {
+    trustAnchors = [OWN_AUTHORITIES],
+    dcApiProtocols = ['openid4vp'],
+  }: Partial<PresentationConfiguration> = configuration;
   return withKeyReferences(
     viewOf(PresentationConfigurationView, {
       ...configuration,
       tenant: toTenantReference(tenant),
+      dcApiProtocols,
       requireResponseCode: configuration.requireResponseCode ?? (tenant.profile === null ? null : true),
       trustAnchors: trustAnchors.map(withKeyReferences),
     }),

@@ -27,6 +27,15 @@ export const Presented = z
       .union([Issuer, z.array(Issuer)])
       .optional()
       .describe('Who signed it; an array beside an array of `values`'),
+    authentication: z
+      .object({
+        jti: z.string().describe('The authentication code'),
+        amr: z.array(z.record(z.string(), z.string())).describe('Factors by category'),
+      })
+      .optional()
+      .describe(
+        'How the wallet authenticated its user, beside a confirmed transaction of TS12 (docs/verifying.md)',
+      ),
     error: z
       .enum([...REFUSAL_REASONS, 'missing', 'response_refused'])
       .optional()

@@ -35,6 +35,17 @@ export function interactiveTranscript(request: Encryption & { readonly endpoint:
   return transcript('OpenID4VCIIAEHandover', [endpoint, nonce, thumbprintOf(request)]);
 }
 
+/**
+ * ISO/IEC TS 18013-7 section C.5.
+ * @param encryptionInfo exactly as it stood in the request.
+ */
+export function isoMdocTranscript(request: {
+  readonly encryptionInfo: string;
+  readonly origin: string;
+}): Buffer {
+  return transcript('dcapi', [request.encryptionInfo, request.origin]);
+}
+
 function transcript(name: string, info: readonly Cbor[]): Buffer {
   // OpenID4VP 1.0 appendix B.2.6: over the plain encoding, without tag 24
   return encodeCbor([null, null, [name, hash('sha256', encodeCbor(info), 'buffer')]]);

@@ -55,6 +55,7 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
         requestUriMethod: 'get',
         invocationUri: 'openid4vp://',
         dcApiRequest: 'signed',
+        dcApiProtocols: ['openid4vp'],
         trustAnchors: [{ ownAuthorities: true }],
         description: mark,
         createdAt: NOW,

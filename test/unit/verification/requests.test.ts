@@ -95,11 +95,19 @@ describe('The transactions that a credential confirms', () => {
     expect(keyBoundTransactionData(request, 'card')).to.deep.equal({
       transactionData: ['first'],
       alternativeTransactionData: ['second'],
+      authenticatedTransactionData: [],
     });
     expect(keyBoundTransactionData(request, 'other')).to.deep.equal({
       transactionData: [],
       alternativeTransactionData: [],
+      authenticatedTransactionData: [],
     });
+    const transactionDataSchemas = { sign: 'urn:eudi:sca:payment:1' } as const;
+    const { authenticatedTransactionData } = keyBoundTransactionData(
+      { ...request, transactionDataSchemas },
+      'card',
+    );
+    expect(authenticatedTransactionData).to.deep.equal(['second']);
     expect(keyBoundTransactionData({}, 'card').transactionData).to.deep.equal([]);
   });
 

@@ -1,0 +1,79 @@
+import { createHash, verify, X509Certificate } from 'node:crypto';
+import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
+import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
+import { type CborMap, EncodedCbor } from '../../domain/formats/cbor/values.ts';
+import { sealHpke } from './hpke-sender.ts';
+
+/** What a page passes on, as the browser gives it to a wallet. */
+export type IsoMdocData = { readonly deviceRequest: string; readonly encryptionInfo: string };
+
+/** What a wallet reads of one document that is asked for. */
+export type AskedDocument = {
+  readonly docType: string;
+  /** Whether each element is kept, by namespace. */
+  readonly elements: Record<string, Record<string, boolean>>;
+  /** Of the reader; undefined when nobody signed. */
+  readonly signer: X509Certificate | undefined;
+  readonly isSigned: boolean;
+};
+
+const bytesOf = (text: string) => Buffer.from(text, 'base64url');
+const read = (text: string) => decodeCbor(bytesOf(text));
+
+/** SessionTranscript, written down from ISO/IEC TS 18013-7 section C.5. */
+export function transcriptOf({ encryptionInfo }: IsoMdocData, origin: string): Buffer {
+  const info = encodeCbor([encryptionInfo, origin]);
+  return encodeCbor([null, null, ['dcapi', createHash('sha256').update(info).digest()]]);
+}
+
+/** Reads a DeviceRequest and checks who signed it. */
+export function documentsOf(data: IsoMdocData, origin: string): readonly AskedDocument[] {
+  const request = read(data.deviceRequest) as CborMap;
+  if (request.get('version') !== '1.0') throw new Error('another version');
+  return (request.get('docRequests') as readonly CborMap[]).map((docRequest) => {
+    const items = docRequest.get('itemsRequest') as EncodedCbor;
+    if (!(items instanceof EncodedCbor)) throw new Error('ItemsRequestBytes without tag 24');
+    const asked = decodeCbor(items.content) as CborMap;
+    const nameSpaces = [...(asked.get('nameSpaces') as ReadonlyMap<string, ReadonlyMap<string, boolean>>)];
+    const elements = Object.fromEntries(nameSpaces.map(([name, own]) => [name, Object.fromEntries(own)]));
+    const signer = signerOf(docRequest);
+    const isSigned = signer !== undefined && isGood(docRequest, items, transcriptOf(data, origin), signer);
+    return { docType: String(asked.get('docType')), elements, signer, isSigned };
+  });
+}
+
+function signerOf(docRequest: CborMap): X509Certificate | undefined {
+  const auth = docRequest.get('readerAuth') as readonly unknown[] | undefined;
+  const chain = (auth?.[1] as CborMap | undefined)?.get(33);
+  const leaf = Array.isArray(chain) ? chain[0] : chain;
+  return leaf === undefined ? undefined : new X509Certificate(leaf as Buffer);
+}
+
+function isGood(docRequest: CborMap, items: EncodedCbor, transcript: Buffer, signer: X509Certificate) {
+  const [head, , payload, signature] = docRequest.get('readerAuth') as readonly Buffer[];
+  if (payload !== null) throw new Error('the payload is not detached');
+  // Tag 24, then the array that ISO/IEC 18013-5 section 9.1.4.5 names.
+  const parts = [Buffer.from([0x83]), encodeCbor('ReaderAuthentication'), transcript, items.whole];
+  const content = encodeCbor(Buffer.concat(parts));
+  const detached = Buffer.concat([Buffer.from([0xd8, 24]), content]);
+  const signed = encodeCbor(['Signature1', head ?? null, Buffer.alloc(0), detached]);
+  const key = { key: signer.publicKey, dsaEncoding: 'ieee-p1363' } as const;
+  return verify('sha256', signed, key, signature ?? Buffer.alloc(0));
+}
+
+/**
+ * Seals a DeviceResponse for the verifier (ISO/IEC TS 18013-7 section C.3).
+ * @param info what it is sealed for; the transcript of the page unless given.
+ */
+export function sealed(
+  data: IsoMdocData,
+  origin: string,
+  plaintext: Uint8Array,
+  info = transcriptOf(data, origin),
+): string {
+  const [name, parameters] = read(data.encryptionInfo) as readonly [string, CborMap];
+  if (name !== 'dcapi' || (parameters.get('nonce') as Buffer).length < 16) throw new Error('EncryptionInfo');
+  const key = parameters.get('recipientPublicKey') as CborMap;
+  const point = Buffer.concat([Buffer.from([4]), key.get(-2) as Buffer, key.get(-3) as Buffer]);
+  return encodeCbor(['dcapi', sealHpke(point, info, plaintext)]).toString('base64url');
+}
