@@ -120,6 +120,10 @@ describe('the description of the service', () => {
       'application/json',
       'schema',
     ];
+    for (const name of ['dcApiProtocols', 'furtherAccessKeyChainIds']) {
+      const { anyOf = [{}], ...own } = read([...operation, 'properties', name]) as { anyOf?: object[] };
+      expect({ ...anyOf[0], ...own }, name).to.have.property('uniqueItems', true);
+    }
     const query = [...operation, 'properties', 'dcql_query', 'properties'];
     const credential = [...query, 'credentials', 'items', 'properties'];
     // OpenID4VP 1.0 section 7, and sections 6.1 and 6.2

@@ -29,6 +29,7 @@ export const FLOWS = {
   plain: 'presentation on another device, direct_post',
   page: 'presentation to a page (DC API), signed request',
   unsignedPage: 'presentation to a page (DC API), unsigned request',
+  severalSigners: 'presentation to a page (DC API), request of several signers',
   encrypted: 'presentation with a request that is encrypted for the wallet',
   validated: 'what was issued is valid by a trust list that the tenant publishes',
   revoked: 'a revoked credential is refused',
@@ -37,7 +38,16 @@ export type Flow = keyof typeof FLOWS;
 
 /** What is done with a credential that somebody else may have issued. */
 export const PRESENTING: readonly Flow[] = [
-  ...(['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'encrypted', 'revoked'] as const),
+  ...([
+    'sameDevice',
+    'crossDevice',
+    'plain',
+    'page',
+    'unsignedPage',
+    'severalSigners',
+    'encrypted',
+    'revoked',
+  ] as const),
 ];
 
 /** Where a tool is a wallet provider, too. */
@@ -104,6 +114,7 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
   crossDevice: (stage) => presented(stage, 'sealed'),
   plain: (stage) => presented(stage, 'plain'),
   page: (stage) => presentedToPage(stage, 'sealed'),
+  severalSigners: (stage) => presentedToPage(stage, 'several'),
   unsignedPage: (stage) => presentedToPage(stage, 'unsigned'),
   revoked: async (stage) => {
     const { session: issuance } = await offered(stage, {});

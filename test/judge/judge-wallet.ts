@@ -98,7 +98,7 @@ async function rootOf({ admin }: JudgedTenant): Promise<string> {
 /** Under which the tenant issues and asks. */
 export async function anchorsOf({ admin }: JudgedTenant): Promise<readonly string[]> {
   const anchors: string[] = [];
-  for (const id of ['issuer', 'signing', 'access']) {
+  for (const id of ['issuer', 'signing', 'access', 'further']) {
     const chain = await admin.get<{ rootCertificate?: string | null }>(`/key-chain/${id}`);
     if (chain.rootCertificate) anchors.push(chain.rootCertificate.replaceAll(/-----[^-]+-----|\s/g, ''));
   }

@@ -99,9 +99,11 @@ export class JudgedTenant {
     const { secret } = await root.get<{ secret: string }>(`/client/${id}-admin/secret`);
     const admin = new AdminClient(address, `${id}-admin`, secret);
     const tenant = new JudgedTenant(id, profile, { address, root }, admin);
+    await admin.post('/key-chain', { id: 'further', usages: ['access'] });
     if (profile === 'eu') {
       await admin.post('/registrar/config', authorities.registrar.login());
-      await admin.post('/registrar/access-certificate', { keyChainId: 'access' });
+      for (const keyChainId of ['access', 'further'])
+        await admin.post('/registrar/access-certificate', { keyChainId });
     }
     await tenant.#configure(trust, backend, anchors);
     return tenant;
@@ -142,6 +144,8 @@ export class JudgedTenant {
         dcApiRequest: 'unsigned',
         trustAnchors,
       });
+      const several = { dcApiRequest: 'multisigned', furtherAccessKeyChainIds: ['further'] };
+      await this.#question(questionOf(format, 'several'), format, { ...several, trustAnchors });
       await this.#question(questionOf(format, 'back'), format, { redirectUri: `${PAGE}/done`, trustAnchors });
       if (!isStrict(this.profile))
         await this.#question(questionOf(format, 'plain'), format, {

@@ -14,7 +14,7 @@ const NO_SCHEMA_SAYS: Readonly<Record<string, RegExp>> = {
   'what is stored, of which a change is a part':
     /cannot be changed|a client that manages tenants|belongs to (mso_mdoc|dc\+sd-jwt)|needs a document type|give either claims or|an mdoc needs at least one element|is always bound to a key/,
   'how members go together':
-    /stands at most once|only a list of public bodies|is described twice|stands? twice|needs (requestEncryption|statusManagement|keyBinding)|can be required only|hosts no metadata|but (disclosureFrame|claims|the schema)|disclosure frame|no claim of this configuration|name the same thing|is not how (it is signed|.* is bound)|supported formats|supported types|no (credential query|claim) has this id|every claim needs an id|another (set|claim|query) has|no claims to choose|pre-authorized code flow|no tx_code to describe/i,
+    /stands at most once|only a list of public bodies|sign with dcApiRequest multisigned alone|presents mdocs alone|has one signer|name the key chains that sign besides|is described twice|stands? twice|needs (requestEncryption|statusManagement|keyBinding)|can be required only|hosts no metadata|but (disclosureFrame|claims|the schema)|disclosure frame|no claim of this configuration|name the same thing|is not how (it is signed|.* is bound)|supported formats|supported types|no (credential query|claim) has this id|every claim needs an id|another (set|claim|query) has|no claims to choose|pre-authorized code flow|no tx_code to describe/i,
   'what is JSON, and what is text':
     /one whole JSON object|not a JSON object|was sent more than once|control characters|contains NUL|only client_credentials|grant_type: is missing|grant_type is missing|expected int to be <=9007199254740991/,
 };

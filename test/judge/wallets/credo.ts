@@ -11,6 +11,7 @@ type CredoOrder = Parameters<CredoWallets['serve']>[0];
 const LACKING: Readonly<Partial<Record<Flow, string>>> = {
   interactive: 'it follows another draft of it',
   encrypted: 'it asks for no encryption of requests',
+  severalSigners: 'it reads requests with one signature',
   validated: 'it reads no trust lists',
 };
 

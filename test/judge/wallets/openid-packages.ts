@@ -14,6 +14,7 @@ const PRESENTING: readonly Flow[] = ['sameDevice', 'crossDevice', 'plain', 'page
 const LACKING: Readonly<Partial<Record<Flow, string>>> = {
   interactive: 'the packages follow another draft of it',
   encrypted: 'the wallet asks for no encryption of requests',
+  severalSigners: 'the packages read requests with one signature',
   validated: 'it reads no trust lists',
 };
 
