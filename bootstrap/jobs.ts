@@ -14,6 +14,7 @@ import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
 import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
+import { tellHeldLists } from '../application/trust-lists/tell-held-lists.ts';
 import { EndOverdueAnswers } from '../application/verification/end-overdue-answers.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { inBatches } from './batches.ts';
@@ -46,6 +47,8 @@ const TRUST_LISTS = 10;
 const KEYS = 100;
 /** Of what follows wallets, what one batch looks at; most of it has not ended. */
 const FOLLOWED = 5_000;
+/** A copy of a list that ended and that nobody asked for is kept so much longer. */
+const KEPT_LISTS_MS = 7 * 86_400_000;
 /** Whose key chains one batch looks at. */
 const TENANTS = 100;
 /**
@@ -64,7 +67,8 @@ export function startJobs(container: Container): () => Promise<void> {
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
   const workQueue = find(container, WorkQueue);
-  const isHandingOn = find(container, EventPublisher) !== undefined;
+  const publisher = find(container, EventPublisher);
+  const isHandingOn = publisher !== undefined;
   const renewTrustLists = obtain(container, RenewTrustLists);
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
@@ -122,6 +126,13 @@ export function startJobs(container: Container): () => Promise<void> {
       followedPlace = place;
       if (place === undefined) await maintenance.forgetIdleLists(now, BATCH);
       return place !== undefined;
+    }),
+    ...(publisher === undefined
+      ? []
+      : [batchJob('tell-held-lists', 10, () => tellHeldLists({ maintenance, publisher, log }))]),
+    batchJob('forget-kept-trust-lists', 3600, async (now) => {
+      const before = new Date(now.getTime() - KEPT_LISTS_MS);
+      return (await maintenance.forgetKeptTrustLists(before, BATCH)) >= BATCH;
     }),
     {
       name: 'renew-trust-lists',

@@ -15,7 +15,7 @@ import { SystemClock } from '../adapters/system/clock.ts';
 import { PinoLog } from '../adapters/system/pino-log.ts';
 import { NodeRandom } from '../adapters/system/random.ts';
 import { AjvSchemaValidator } from '../adapters/system/schema-validator.ts';
-import { XmlCryptoDocuments } from '../adapters/xml/signed-xml-documents.ts';
+import { ThreadedXmlDocuments } from '../adapters/xml/threaded-xml-documents.ts';
 import { setCacheMemory } from '../application/bounded.ts';
 import { CheckHealth } from '../application/health/check-health.ts';
 import type { Token } from '../application/needs.ts';
@@ -52,6 +52,7 @@ import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
 import { quotasOf } from './quotas.ts';
 import { serviceSettings } from './service-settings.ts';
+import { trustListsProbe } from './trust-lists-check.ts';
 import { identifierOf } from './wire.ts';
 
 /** What must be let go at the end, in reverse order of opening. */
@@ -104,6 +105,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     { name: 'database', check: () => store.ping() },
     clockProbe(store, clock),
     followedListsProbe(store, clock),
+    trustListsProbe(store, clock),
     ...(probe === undefined ? [] : [probe]),
     ...keyStores.probes,
     ...(dispatch.probe === undefined ? [] : [{ ...dispatch.probe, isPartial: true as const }]),
@@ -129,7 +131,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(DryRuns, new DryRunsInMemory({ kms, random, secrets }, quotasOf(settings)));
   provide(Signatures, signatures);
   provide(Certificates, new NodeCertificates());
-  provide(SignedXmlDocuments, new XmlCryptoDocuments());
+  provide(SignedXmlDocuments, new ThreadedXmlDocuments());
   provide(Encryption, new NodeEncryption(service));
   provide(CertificateAuthority, new X509Authority({ kms, random }));
   provide(SchemaValidator, new AjvSchemaValidator());

@@ -26,6 +26,8 @@ import { settingsRoutes } from '../adapters/http/tenants/settings.routes.ts';
 import { tenantRoutes } from '../adapters/http/tenants/tenant.routes.ts';
 import { publishedListRoutes } from '../adapters/http/trust-lists/published-list.routes.ts';
 import { trustListRoutes } from '../adapters/http/trust-lists/trust-list.routes.ts';
+import { followedListRoutes } from '../adapters/http/trust-radar/followed-list.routes.ts';
+import { trustForecastRoutes } from '../adapters/http/trust-radar/trust-forecast.routes.ts';
 import { presentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
 import { presentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
 import {
@@ -63,6 +65,8 @@ const FAMILIES: readonly Family[] = [
     keyRoutes,
     registrarRoutes,
     trustListRoutes,
+    followedListRoutes,
+    trustForecastRoutes,
     cacheRoutes,
     auditRoutes,
     webhookSecretRoutes,

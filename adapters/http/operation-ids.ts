@@ -101,6 +101,9 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'DELETE /cache': 'clearCaches',
   'DELETE /cache/trust-list': 'clearTrustListCache',
   'DELETE /cache/status-list': 'clearStatusListCache',
+  'GET /trust/forecast': 'forecastTrust',
+  'GET /trust/lists': 'listFollowedTrustLists',
+  'POST /trust/lists/:id/confirm-signer': 'confirmTrustListSigner',
   'GET /audit-log': 'listAuditEntries',
 
   'GET /': 'getService',

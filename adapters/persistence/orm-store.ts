@@ -24,6 +24,7 @@ import { checkCipher } from './check-cipher.ts';
 import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
+import { keptTrustLists } from './kept-trust-lists.ts';
 import type { Database } from './opened.ts';
 import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
@@ -132,7 +133,8 @@ export class OrmStore extends Store {
   }
 
   override lists(tenantId: TenantId): ListKeeping {
-    return listKeeping(this.#dialect.query(tenantId));
+    const query = this.#dialect.query(tenantId);
+    return { ...listKeeping(query), ...keptTrustLists(query, this.#cipher, tenantId) };
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;

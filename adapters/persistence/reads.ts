@@ -1,4 +1,5 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
+import type { KeptTrustLists } from '../../application/ports/kept-trust-lists.ts';
 import type { ListKeeping, TenantReads, TenantState } from '../../application/ports/store.ts';
 import { inOrder, type UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session } from '../../domain/sessions/session.ts';
@@ -159,7 +160,7 @@ export function tenantReads(
   };
 }
 
-export function listKeeping(query: TenantQuery): ListKeeping {
+export function listKeeping(query: TenantQuery): Omit<ListKeeping, keyof KeptTrustLists> {
   return {
     async takeStatusRun({ id, keyChainId }, count) {
       const [row] = await query(statements.TAKE_STATUS_RUN, id, keyChainId, count);

@@ -1,20 +1,27 @@
 import { hash } from 'node:crypto';
-import { SignedXmlDocuments, type XmlElement } from '../../application/ports/signed-xml.ts';
+import { type OpenedXmlList, SignedXmlDocuments } from '../../application/ports/signed-xml.ts';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import {
+  contentHashOfTree,
+  type ListElement,
+  readTrustedList,
+  TRUSTED_LIST_ROOT,
+} from '../../domain/trust-lists/trusted-list.ts';
 import { type DomDocument, type DomElement, type SignatureChecker, xmlLibraries } from './libraries.ts';
 import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts';
 import { checkSignatureForm, DSIG } from './signature-form.ts';
 
 type Root = { readonly namespace: string; readonly name: string };
 
-/** Canonical forms are made by the thread that serves everybody: so much takes it a fifth of a second. */
-const MAX_BYTES = 256 * 1024;
-const MAX_ELEMENTS = 20_000;
-/** Both cost the square of it. A list has two dozen levels, and a handful of prefixes. */
+/** How much a document may cost to read. */
+export type XmlLimits = { readonly bytes: number; readonly elements: number; readonly namespaces: number };
+
+/** What the thread that serves everybody may read: canonical forms of so much take it a fifth of a second. */
+export const INLINE_LIMITS: XmlLimits = { bytes: 256 * 1024, elements: 20_000, namespaces: 200 };
+/** Its cost grows with the square of it. A list has two dozen levels. */
 const MAX_DEPTH = 40;
-const MAX_NAMESPACES = 200;
 const MAX_CERTIFICATES = 10;
 /** Types of nodes. */
 const ELEMENT = 1;
@@ -22,16 +29,29 @@ const TEXT = new Set([3, 4]);
 
 /** XML Signature by `xml-crypto`, over documents of `@xmldom/xmldom`. */
 export class XmlCryptoDocuments extends SignedXmlDocuments {
-  override async open(
+  readonly #limits: XmlLimits;
+
+  constructor(limits = INLINE_LIMITS) {
+    super();
+    this.#limits = limits;
+  }
+
+  override async trustedList(text: Buffer, signers: readonly string[], now: Date): Promise<OpenedXmlList> {
+    const { document, documentHash } = this.open(text, TRUSTED_LIST_ROOT, signers, now);
+    return { list: readTrustedList(document, now), documentHash, contentHash: contentHashOfTree(document) };
+  }
+
+  /** @returns what was signed; the hash is of its canonical form. @throws TrustListRefusal */
+  open(
     text: Buffer,
     root: Root,
     signers: readonly string[],
     now: Date,
-  ): Promise<{ readonly document: XmlElement; readonly contentHash: string }> {
+  ): { readonly document: ListElement; readonly documentHash: string } {
     const { SignedXml } = xmlLibraries();
-    const xml = readText(text);
+    const xml = readText(text, this.#limits);
     const whole = parseStrictly(xml);
-    assertCheap(whole.root);
+    assertCheap(whole.root, this.#limits);
     if (!isRoot(whole.root, root)) throw new TrustListRefusal('malformed', 'another root element');
     const signature = checkSignatureForm(whole.document, whole.root);
     const key = signerKey(signature, signers, now);
@@ -42,8 +62,8 @@ export class XmlCryptoDocuments extends SignedXmlDocuments {
     });
     checker.SignatureAlgorithms = SIGNATURE_ALGORITHMS;
     const { document, content } = signedPart(checker, signature, xml, root);
-    const budget = { left: MAX_ELEMENTS };
-    return { document: treeOf(document, budget, 0), contentHash: hash('sha256', content, 'base64url') };
+    const budget = { left: this.#limits.elements };
+    return { document: treeOf(document, budget, 0), documentHash: hash('sha256', content, 'base64url') };
   }
 }
 
@@ -70,7 +90,7 @@ function signedPart(checker: SignatureChecker, signature: DomElement, xml: strin
 }
 
 /** Before anything is computed: whoever stands between could send what is expensive, and need not have signed it. */
-function assertCheap(root: DomElement): void {
+function assertCheap(root: DomElement, limits: XmlLimits): void {
   let [elements, namespaces] = [0, 0];
   const open: { readonly element: DomElement; readonly depth: number }[] = [{ element: root, depth: 1 }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -79,7 +99,7 @@ function assertCheap(root: DomElement): void {
     for (let index = 0; index < element.attributes.length; index++) {
       if (element.attributes.item(index)?.name.startsWith('xmlns') === true) namespaces++;
     }
-    if (elements > MAX_ELEMENTS || depth > MAX_DEPTH || namespaces > MAX_NAMESPACES) {
+    if (elements > limits.elements || depth > MAX_DEPTH || namespaces > limits.namespaces) {
       throw new TrustListRefusal('malformed', 'too large');
     }
     for (let node = element.firstChild; node !== null; node = node.nextSibling) {
@@ -88,9 +108,9 @@ function assertCheap(root: DomElement): void {
   }
 }
 
-function readText(bytes: Buffer): string {
-  if (bytes.length > MAX_BYTES) {
-    throw new TrustListRefusal('malformed', `lists in XML are read up to ${MAX_BYTES / 1024} KiB`);
+function readText(bytes: Buffer, limits: XmlLimits): string {
+  if (bytes.length > limits.bytes) {
+    throw new TrustListRefusal('malformed', `lists in XML are read up to ${limits.bytes / 1024} KiB`);
   }
   const text = decodeUtf8(bytes)?.replace(/^\uFEFF/, '');
   if (text === undefined) throw new TrustListRefusal('malformed', 'not UTF-8');
@@ -130,9 +150,9 @@ function signerKey(signature: DomElement, signers: readonly string[], now: Date)
   return certificate.publicKey.export({ format: 'pem', type: 'spki' }) as string;
 }
 
-function treeOf(element: DomElement, budget: { left: number }, depth: number): XmlElement {
+function treeOf(element: DomElement, budget: { left: number }, depth: number): ListElement {
   if (--budget.left < 0 || depth > MAX_DEPTH) throw new TrustListRefusal('malformed', 'too large');
-  const children: XmlElement[] = [];
+  const children: ListElement[] = [];
   let text = '';
   for (let node = element.firstChild; node !== null; node = node.nextSibling) {
     if (node.nodeType === ELEMENT) children.push(treeOf(node as DomElement, budget, depth + 1));

@@ -55,6 +55,10 @@ export class ClearCaches extends needs({ store: Store, eventBus: EventBus }) {
       audit.note(change);
       if (releases) await seenReleases.removeAll();
     });
+    if (lists.includes('trust-lists')) {
+      const kept = store.lists(tenantId);
+      await (releases ? kept.dropCopies() : kept.distrustCopies());
+    }
     for (const list of lists) eventBus.publish({ type: 'cache', tenantId, lists: list });
   }
 }

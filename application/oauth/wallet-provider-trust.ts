@@ -10,10 +10,10 @@ import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
 import { type SpokenList, StatusChecker, type StatusQuestion } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { askLists } from '../trust-lists/ask-lists.ts';
 import {
   type AskedList,
   areSame,
-  askLists,
   gatherAnchors,
   type ListedAnchor,
   type ListSource,

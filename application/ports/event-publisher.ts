@@ -11,6 +11,21 @@ export type SessionNotice = {
   readonly at: Date;
 };
 
+/** What other systems are told of a trust list that somebody has to look at. */
+export type HeldListNotice = {
+  readonly tenantId: TenantId;
+  /** As `GET /trust/lists` knows it. */
+  readonly listId: string;
+  /** Its address, without what that may keep secret. */
+  readonly list: string;
+  readonly reason: string;
+  /** Fingerprint of who signed what came, where a person decides about them. */
+  readonly signer?: string;
+  /** Differs for each thing that came. */
+  readonly key: string;
+  readonly at: Date;
+};
+
 /** Hands events to other systems. */
 export abstract class EventPublisher {
   /** Whether it can be tried at present. */
@@ -20,6 +35,11 @@ export abstract class EventPublisher {
    * @throws Error when that cannot be known.
    */
   abstract publish(notices: readonly SessionNotice[]): Promise<number>;
+  /**
+   * @returns false when it was refused.
+   * @throws Error when it cannot be known whether others have it.
+   */
+  abstract tellHeldList(notice: HeldListNotice): Promise<boolean>;
   /** Calls `listener` each time it becomes ready. @returns how to stop listening. */
   abstract onReady(listener: () => void): () => void;
 }

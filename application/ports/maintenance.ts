@@ -2,6 +2,7 @@ import type { RetiredKey } from '../../domain/keys/kept-keys.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { EventLog } from './event-log.ts';
 import type { FollowedWallets } from './followed-wallets.ts';
+import type { KeptTrustListJobs } from './kept-trust-lists.ts';
 
 export type EndingTrustList = {
   readonly tenantId: TenantId;
@@ -16,7 +17,7 @@ export type ResealPlace = {
   readonly key?: readonly (string | number)[];
 };
 
-type Parts = EventLog & FollowedWallets;
+type Parts = EventLog & FollowedWallets & KeptTrustListJobs;
 
 /**
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many

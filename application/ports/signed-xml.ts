@@ -1,28 +1,26 @@
-/** A piece of a document without anything that means nothing: comments, instructions, prefixes. */
-export type XmlElement = {
-  readonly namespace: string;
-  /** Without a prefix. */
-  readonly name: string;
-  /** By name; those of other namespaces are left out. */
-  readonly attributes: ReadonlyMap<string, string>;
-  readonly children: readonly XmlElement[];
-  /** Text directly inside, trimmed. */
-  readonly text: string;
+import type { TrustList } from '../../domain/trust-lists/lote.ts';
+
+/** A list that was verified. */
+export type OpenedXmlList = {
+  readonly list: TrustList;
+  /** Of what was signed, and of what that says without its dates; SHA-256, base64url. */
+  readonly documentHash: string;
+  readonly contentHash: string;
 };
 
-/** Opens XML documents that carry their signature (XML Signature, XAdES baseline B-B). */
+/** XML Signature, as far as lists of others need it: one enveloped signature over the whole document. */
 export abstract class SignedXmlDocuments {
   /**
-   * @param text UTF-8, as it came.
-   * @param root how the document has to begin, and all of it be signed.
-   * @param signers certificates of which one has to have signed, DER in standard base64; none of them certifies another.
-   * @returns what was signed, read from the signed bytes alone, and the SHA-256 of those, base64url.
-   * @throws TrustListRefusal `malformed`, `algorithm`, `untrusted_signer`, `signature`.
+   * A trusted list (ETSI TS 119 612), verified before anything that it says is believed. A large one is read by another thread.
+   * @param text UTF-8.
+   * @param signers DER in standard base64: whoever may have signed it, each named by its own certificate.
+   * @param owner for whom: a tenant that has many read keeps no other waiting for all of them.
+   * @throws TrustListRefusal also for a list that costs more to read than a list may.
    */
-  abstract open(
+  abstract trustedList(
     text: Buffer,
-    root: { readonly namespace: string; readonly name: string },
     signers: readonly string[],
     now: Date,
-  ): Promise<{ readonly document: XmlElement; readonly contentHash: string }>;
+    owner: string,
+  ): Promise<OpenedXmlList>;
 }

@@ -19,6 +19,7 @@ import type { StoredRevisions } from '../../domain/tenants/revisions.ts';
 import type { TenantStatus } from '../../domain/tenants/tenant.ts';
 import type { DatedRelease, SeenRelease } from '../../domain/trust-lists/freshness.ts';
 import type { PublishedList } from '../../domain/trust-lists/published-list.ts';
+import type { KeptTrustLists } from './kept-trust-lists.ts';
 import type { Maintenance } from './maintenance.ts';
 import type {
   ServiceReader,
@@ -170,7 +171,7 @@ export type TenantReads = {
 };
 
 /** Counters and copies that belong to lists; each is one conditional statement. */
-export type ListKeeping = {
+export type ListKeeping = KeptTrustLists & {
   /**
    * A run of `count` counters of a status list.
    * @returns the first, or undefined when the list has no such room left or is signed by another key chain now.

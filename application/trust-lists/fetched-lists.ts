@@ -42,6 +42,8 @@ type Rules<L extends Fetched> = {
   freshUntil(list: L): Date;
   /** Whether an error means that the list cannot be had, so that nobody asks again for `failureMs`. */
   isRefusal(error: unknown): error is Error;
+  /** Why a copy stands in for its list, since when, and when that is looked for again. */
+  faultOf?(list: L): { readonly reason: string; readonly at: Date; readonly retriedAt: Date } | undefined;
   readonly failureMs: number;
 };
 
@@ -109,7 +111,12 @@ export class FetchedLists<L extends Fetched> {
 
   #failing(tenantId: string): FetchedListStats['failing'] {
     const now = this.#rules.clock.now().getTime();
-    return [...this.#failures.entries()].flatMap(([key, { refusal, at, until }]) =>
+    const standingIn = this.#lists.entries(tenantId).flatMap((list) => {
+      const fault = this.#rules.faultOf?.(list);
+      if (fault === undefined) return [];
+      return [{ uri: list.uri, reason: fault.reason, failedAt: fault.at, retriedAt: fault.retriedAt }];
+    });
+    const refused = [...this.#failures.entries()].flatMap(([key, { refusal, at, until }]) =>
       tenantOf(key) === tenantId && now < until
         ? [
             {
@@ -121,6 +128,7 @@ export class FetchedLists<L extends Fetched> {
           ]
         : [],
     );
+    return [...refused, ...standingIn];
   }
 
   /** The next look fetches, also while a fetch that began before is under way. */

@@ -12,7 +12,7 @@ import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { Store } from '../ports/store.ts';
-import { downloadTrustList, isXml } from './remote-trust-lists.ts';
+import { compactText, downloadTrustList, isXml } from './open-list.ts';
 import { pinSigners, verifyTrustList } from './verify-trust-list.ts';
 
 /** A list as a configuration names it: its address, and where that stands. */
@@ -61,9 +61,11 @@ export class ListSigners extends needs({
         throw new TrustListRefusal('unavailable', 'this service publishes no such list');
       return undefined;
     }
-    const text = await downloadTrustList(remote, tenantId, uri);
+    const bytes = await downloadTrustList(remote, tenantId, uri);
     // TS 119 612: whoever signs it stands in the list of lists, and is not learnt from the list itself
-    if (isXml(text)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
+    if (isXml(bytes))
+      throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
+    const text = compactText(bytes);
     const { signer, jws } = openSignedList(text);
     if ('thumbprint' in signer) {
       throw new TrustListRefusal(
@@ -76,7 +78,7 @@ export class ListSigners extends needs({
     if (list.entities.length === 0 && pointsElsewhere(jws.payload['LoTE'])) {
       throw new TrustListRefusal(
         'malformed',
-        'it only points to other lists, which are not followed; name those',
+        'it only points to other lists; name it in trustAnchors, with follow',
       );
     }
     return pem;

@@ -1,13 +1,12 @@
-import type { TenantId } from '../../domain/shared/ids.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import {
   type SelectedCertificate,
   selectCertificates,
   type TrustPurpose,
 } from '../../domain/trust-lists/select-certificates.ts';
-import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import type { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
-import type { TrustLists } from './remote-trust-lists.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
 /** A trust list that a tenant relies on. */
@@ -15,6 +14,11 @@ export type ListSource = {
   readonly uri: string;
   readonly signers: PinnedSigners;
   readonly purpose: TrustPurpose;
+  /** Lists that it points to count, too: of these territories, or of all. */
+  readonly follow?: { readonly territories?: readonly string[] | undefined };
+  /** The list of lists that points to it, and whose list it is there. */
+  readonly via?: string;
+  readonly territory?: string;
 };
 
 export type AskedList = { readonly source: ListSource } & (
@@ -22,24 +26,6 @@ export type AskedList = { readonly source: ListSource } & (
   /** It vouches for nobody at present. */
   | { readonly refusal: TrustListRefusal }
 );
-
-/** Asks for all lists at once. Those that cannot be had vouch for nobody; the others still do. */
-export function askLists(
-  trustLists: TrustLists,
-  tenantId: TenantId,
-  sources: readonly ListSource[],
-): Promise<readonly AskedList[]> {
-  return Promise.all(
-    sources.map(async (source): Promise<AskedList> => {
-      try {
-        return { source, list: await trustLists.get(tenantId, source.uri, source.signers) };
-      } catch (error) {
-        if (error instanceof TrustListRefusal) return { source, refusal: error };
-        throw error;
-      }
-    }),
-  );
-}
 
 /** Whether two rounds of asking brought the same lists, so that what was made of them can stay. */
 export function areSame(one: readonly AskedList[], other: readonly AskedList[]): boolean {
@@ -55,10 +41,11 @@ function isSame(one: AskedList, other: AskedList | undefined): boolean {
 /** One place where a certificate is listed. */
 export type Listing = {
   readonly entity: SelectedCertificate['entity'];
-  readonly list: { readonly uri: string; readonly sequenceNumber: number };
+  /** `via`: the list of lists that points there. */
+  readonly list: { readonly uri: string; readonly sequenceNumber: number; readonly via?: string };
   /** Who alone may sign status lists for it, where the entity lists such a service. */
   readonly revocation: readonly string[] | undefined;
-};
+} & Pick<SelectedCertificate, 'periods' | 'isFormer'>;
 
 /** A certificate that lists vouch for, with every place where it stands. */
 export type ListedAnchor = { readonly certificate: string; readonly listings: readonly Listing[] };
@@ -72,15 +59,22 @@ export function gatherAnchors(asked: readonly AskedList[]): ReadonlyMap<string, 
   for (const one of asked) {
     if (!('list' in one)) continue;
     const { source, list } = one;
-    for (const { hash, certificate, entity, revocation } of selectCertificates(list, source.purpose)) {
+    for (const selected of selectCertificates(list, source.purpose)) {
+      const { hash, certificate, ...listing } = selected;
       const known = anchors.get(hash) ?? { certificate, listings: [] };
       if (known.listings.length === 0 && anchors.size >= MAX_LISTED_ANCHORS) continue;
       anchors.set(hash, known);
       const { sequenceNumber } = list;
-      known.listings.push({ entity, list: { uri: source.uri, sequenceNumber }, revocation });
+      const { uri, via } = source;
+      known.listings.push({ ...listing, list: { uri, sequenceNumber, ...defined({ via }) } });
     }
   }
   return anchors;
+}
+
+/** Whether a listing stands on one of these lists, or on one that they point to (OpenID4VP 1.0 section 6.1.1.2). */
+export function isOn({ list }: Listing, uris: ReadonlySet<string>): boolean {
+  return uris.has(list.uri) || (list.via !== undefined && uris.has(list.via));
 }
 
 /** By the listings and the lists that count: path validation remembers what it knows by the array itself. */
@@ -100,7 +94,7 @@ export function revocationOf(
   revocations.set(listings, known);
   const name = uris === undefined ? '' : [...uris].sort().join(' ');
   if (!known.has(name)) {
-    const counting = listings.filter(({ list }) => uris === undefined || uris.has(list.uri));
+    const counting = listings.filter((listing) => uris === undefined || isOn(listing, uris));
     const named = counting.flatMap(({ revocation }) => (revocation === undefined ? [] : [revocation]));
     const anchors = [...new Set(named.flat())].map((certificate) => ({ certificate }));
     known.set(name, named.length === 0 ? undefined : anchors);

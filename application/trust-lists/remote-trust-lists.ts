@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
   checkJump,
@@ -10,12 +10,10 @@ import {
   type SeenRelease,
 } from '../../domain/trust-lists/freshness.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
-import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
-import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
+import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import { readTrustedList, TRUSTED_LIST_ROOT } from '../../domain/trust-lists/trusted-list.ts';
 import { needs } from '../needs.ts';
-import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
+import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
@@ -25,18 +23,25 @@ import { Signatures } from '../ports/signatures.ts';
 import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store } from '../ports/store.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { download, type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
-import { type PinnedSigners, verifyTrustList } from './verify-trust-list.ts';
+import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
+import { copyIdOf, type FollowedTrustList, keepCopy, standIn } from './list-copies.ts';
+import { downloadTrustList, openList, shownSigner } from './open-list.ts';
+import { readOwnList } from './own-list.ts';
+import type { PinnedSigners } from './verify-trust-list.ts';
 
-/** What an entry costs besides its text, which grows when it is parsed. */
+/** What an entry costs besides its list, and what an entity or a service does besides its texts. */
 const ENTRY_OVERHEAD = 8_192;
+const PART_BYTES = 1_024;
 const FAILURE_MS = 15_000;
+/** A list that could not be used is looked for again after half of it. */
+const STAND_IN_MS = 10 * 60 * 1000;
 
 type Wanted = {
   readonly key: string;
   readonly tenantId: TenantId;
   readonly uri: string;
   readonly signers: PinnedSigners;
+  readonly via: string | undefined;
 };
 
 type Known = {
@@ -44,9 +49,12 @@ type Known = {
   readonly list: TrustList;
   /** Of the very document. */
   readonly documentHash: string;
+  readonly contentHash: string;
   readonly size: number;
   readonly fetchedAt: Date;
   readonly lifetime: ListLifetime;
+  /** Why it stands in for what came, or did not. */
+  readonly fault?: { readonly reason: string; readonly at: Date };
 };
 
 /** Trust lists of others: fetched once for all who wait, verified before they are kept, per tenant. */
@@ -69,15 +77,17 @@ export class TrustLists extends needs({
     sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
     freshUntil: ({ lifetime }) => lifetime.expiresAt,
     isRefusal: (error) => error instanceof TrustListRefusal,
+    faultOf: ({ fault, lifetime }) => fault && { ...fault, retriedAt: lifetime.refreshAt },
     failureMs: FAILURE_MS,
   });
 
   /**
    * @returns the list as it counts now: the same object until its content changes.
+   * @param via the list of lists that names it, and who signs it.
    * @throws TrustListRefusal when no list can be had that one of `signers` vouches for.
    */
-  async get(tenantId: TenantId, uri: string, signers: PinnedSigners): Promise<TrustList> {
-    const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers };
+  async get(tenantId: TenantId, uri: string, signers: PinnedSigners, via?: string): Promise<TrustList> {
+    const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers, via };
     const now = this.ports.clock.now();
     const known = this.#lists.peek(wanted.key);
     if (known === undefined || now >= known.lifetime.expiresAt) {
@@ -108,57 +118,83 @@ export class TrustLists extends needs({
   }
 
   #fetchOnce(wanted: Wanted): Promise<Known> {
-    return this.#lists.fetch(wanted.key, async () => {
-      try {
-        return await this.#fetch(wanted);
-      } catch (error) {
-        if (!(error instanceof TrustListRefusal)) throw error;
-        // The query may carry a secret of the operator's.
-        const { origin, pathname } = new URL(wanted.uri);
-        const about = { tenantId: wanted.tenantId, list: origin + pathname, reason: error.message };
-        this.ports.log.warn('trust list not used', about);
-        throw error;
-      }
-    });
+    return this.#lists.fetch(wanted.key, () => this.#fetch(wanted));
   }
 
   async #fetch(wanted: Wanted): Promise<Known> {
-    const { key, uri } = wanted;
-    const own = ownTrustListOf(uri, this.ports.settings.publicUrl);
-    const { text, signers } =
-      own === undefined ? await this.#download(wanted) : await this.#read(own, wanted);
+    const own = ownTrustListOf(wanted.uri, this.ports.settings.publicUrl);
+    let bytes: Buffer | undefined;
+    try {
+      if (own !== undefined) {
+        const read = await readOwnList(this.ports, own, wanted.signers);
+        return await this.#take(wanted, read.bytes, read.signers, OWN_LIST_SECONDS);
+      }
+      bytes = await this.#download(wanted);
+      const known = await this.#take(wanted, bytes, wanted.signers);
+      await keepCopy(this.ports, followedOf(wanted), { ...known, checkedAt: known.fetchedAt });
+      return known;
+    } catch (error) {
+      if (!(error instanceof TrustListRefusal)) throw error;
+      this.#warn(wanted, error);
+      if (own !== undefined) throw error;
+      return this.#standIn(wanted, error, bytes);
+    }
+  }
+
+  /** @throws TrustListRefusal when a list does not hold, or may not follow on what was seen of it. */
+  async #take(wanted: Wanted, bytes: Buffer, signers: PinnedSigners, maxSeconds?: number): Promise<Known> {
+    const { key, uri, tenantId } = wanted;
+    const { list, contentHash, documentHash } = await openList(this.ports, bytes, signers, {
+      ...{ now: this.ports.clock.now(), tenantId },
+    });
     const now = this.ports.clock.now();
-    const { list, contentHash, documentHash } = isXml(text)
-      ? await this.#openXml(text, signers, now)
-      : verifyTrustList(this.ports, text, signers, now);
+    const before = this.#lists.peek(key);
+    const kept = before ?? (await this.ports.store.lists(tenantId).goodCopy(copyIdOf(uri, wanted.signers)));
+    checkTerritory(kept?.list.territory, list.territory);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
     const id = hash('sha256', uri, 'base64url');
-    const releases = this.ports.store.lists(wanted.tenantId);
+    const releases = this.ports.store.lists(tenantId);
     checkJump(await releases.release(id), release, now);
     checkSuccession(await releases.noteRelease(id, release, now), { ...release, documentHash });
-    const before = this.#lists.peek(key);
     const isSame = before?.documentHash === documentHash;
     if (!isSame && before?.list.sequenceNumber === list.sequenceNumber) this.#warnOfDates(wanted, release);
-    const lifetime = listLifetime(list, now, own === undefined ? undefined : OWN_LIST_SECONDS);
     return {
       uri,
       list: isSame ? before.list : list,
       documentHash,
-      size: text.length,
+      contentHash,
+      size: sizeOf(list),
       fetchedAt: now,
-      lifetime,
+      lifetime: listLifetime(list, now, maxSeconds),
     };
   }
 
-  /** Who signs such a list is named by its own certificate, as lists of lists do; a CA says nothing here. */
-  async #openXml(text: string, { anchors }: PinnedSigners, now: Date) {
-    const signers = anchors.map(({ certificate }) => certificate);
-    const bytes = Buffer.from(text, 'latin1');
-    const opened = await this.ports.signedXmlDocuments.open(bytes, TRUSTED_LIST_ROOT, signers, now);
-    const { document, contentHash } = opened;
-    // Its dates are part of it: one with others under the same number is another.
-    return { list: readTrustedList(document, now), contentHash, documentHash: contentHash };
+  /** @throws TrustListRefusal `refusal`, where nothing stands in. */
+  async #standIn(wanted: Wanted, refusal: TrustListRefusal, bytes: Buffer | undefined): Promise<Known> {
+    const now = this.ports.clock.now();
+    const isAsked = refusal.fault === 'untrusted_signer' && bytes !== undefined;
+    const shown = isAsked
+      ? await shownSigner(this.ports, bytes, { now, tenantId: wanted.tenantId })
+      : undefined;
+    const found = await standIn(this.ports, followedOf(wanted), refusal, { now, shown });
+    if (found === undefined) throw refusal;
+    const { copy, until } = found;
+    const before = this.#lists.peek(wanted.key);
+    const { list, documentHash, contentHash } = before?.documentHash === copy.documentHash ? before : copy;
+    const expiresAt = new Date(Math.min(until.getTime(), now.getTime() + STAND_IN_MS));
+    return {
+      ...{
+        uri: wanted.uri,
+        list,
+        documentHash,
+        contentHash,
+        size: ENTRY_OVERHEAD,
+        fetchedAt: copy.checkedAt,
+      },
+      lifetime: { refreshAt: new Date(now.getTime() + STAND_IN_MS / 2), expiresAt },
+      fault: { reason: refusal.message, at: now },
+    };
   }
 
   /** TS 119 602 section 6.3.2: each release has a number of its own. */
@@ -168,47 +204,39 @@ export class TrustLists extends needs({
     this.ports.log.warn('trust list with other dates under the same number', about);
   }
 
-  /** A list of this service, from its own database; unless told otherwise its tenant's keys sign it. */
-  async #read({ tenantId, listId }: OwnTrustList, { signers }: Wanted): Promise<Signed> {
-    const { store, tenantConfigurations } = this.ports;
-    const published = await store.read(tenantId).trustList(listId);
-    const configured = published && (await tenantConfigurations.stored(tenantId));
-    if (published === undefined || configured === undefined) {
-      throw new TrustListRefusal('unavailable', 'this service publishes no such list');
-    }
-    const isPinned = signers.anchors.length > 0;
-    const anchors = isPinned ? signers.anchors : signersOf(await configured.keyChains());
-    return { text: published.jwt, signers: { ...signers, anchors } };
-  }
-
-  async #download({ tenantId, uri, signers }: Wanted): Promise<Signed> {
+  async #download({ tenantId, uri, signers }: Wanted): Promise<Buffer> {
     if (signers.anchors.length === 0) {
       throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     }
-    return { text: await downloadTrustList(this.ports.remote, tenantId, uri), signers };
+    return downloadTrustList(this.ports.remote, tenantId, uri);
+  }
+
+  #warn({ tenantId, uri }: Wanted, { message: reason }: TrustListRefusal): void {
+    // The query may carry a secret of the operator's.
+    const { origin, pathname } = new URL(uri);
+    this.ports.log.warn('trust list not used', { tenantId, list: origin + pathname, reason });
   }
 }
 
-/** @throws TrustListRefusal `unavailable`. */
-export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<string> {
-  const accept = 'application/jwt, application/jose, application/vnd.etsi.tsl+xml;q=0.9, */*;q=0.1';
-  const wanted = { tenantId, accept, maxBytes: MAX_LIST_BYTES };
-  const refusal = (why: string) => new TrustListRefusal('unavailable', why);
-  const { body } = await download(remote, uri, wanted, refusal);
-  return body.toString('latin1').trim();
+function followedOf({ tenantId, uri, signers, via }: Wanted): FollowedTrustList {
+  return { tenantId, place: { uri, ...defined({ via }) }, signers };
 }
 
-/** @param text of bytes. */
-export function isXml(text: string): boolean {
-  return /^(?:\xEF\xBB\xBF)?\s*</.test(text);
+/** Lists of two schemes may well be signed by one CA's certificates: what stands at the address stays that of one scheme. */
+function checkTerritory(before: string | undefined, now: string | undefined): void {
+  if (before === undefined || before === now) return;
+  throw new TrustListRefusal('another_list', `of ${now ?? 'no territory'} instead of ${before}`);
 }
 
-type Signed = { readonly text: string; readonly signers: PinnedSigners };
-
-function signersOf(chains: readonly KeyChain[]): readonly TrustAnchor[] {
-  return chains
-    .filter(({ usages }) => usages.includes('trustList'))
-    .flatMap(leavesOf)
-    .flatMap(({ certificates }) => certificates.slice(0, 1))
-    .map((certificate) => ({ certificate }));
+/** Bytes that a list takes as it was read: of a national list in XML most is passed over. */
+function sizeOf({ entities }: TrustList): number {
+  let bytes = 0;
+  for (const { name, services } of entities) {
+    bytes += PART_BYTES + name.length;
+    for (const { certificates, history = [] } of services) {
+      bytes += PART_BYTES + history.length * PART_BYTES;
+      for (const certificate of certificates) bytes += certificate.length;
+    }
+  }
+  return bytes;
 }

@@ -21,7 +21,11 @@ const MAX_CERTIFICATES_PER_TEXT = 10;
 
 /** @param pems each one or more certificates; a text that holds none pins nobody. */
 export function pinSigners(pems: readonly string[]): PinnedSigners {
-  const certificates = pems.flatMap((pem) => readPemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []);
+  return signersOf(pems.flatMap((pem) => readPemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []));
+}
+
+/** @param certificates DER in standard base64. */
+export function signersOf(certificates: readonly string[]): PinnedSigners {
   return {
     anchors: certificates.map((certificate) => ({ certificate })),
     id: hash('sha256', certificates.join('|'), 'base64url'),

@@ -1,16 +1,19 @@
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
+import type { Period } from '../../domain/trust-lists/service-history.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { OWN_AUTHORITIES } from '../../domain/verification/trust-anchor.ts';
 import { needs } from '../needs.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { askLists } from '../trust-lists/ask-lists.ts';
 import {
   type AskedList,
   areSame,
-  askLists,
   gatherAnchors,
+  isOn,
   type ListedAnchor,
   type ListSource,
   MAX_LISTED_ANCHORS,
@@ -26,6 +29,10 @@ import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 export type IssuerTrust = {
   /** All of them. Without any every credential is refused (OpenID4VP 1.0 section 14.1). */
   readonly anchors: readonly TrustAnchor[];
+  /** With those who vouch for what was issued in the past alone; who is among `dated` vouches for no other time. */
+  readonly withFormer: readonly TrustAnchor[];
+  /** By the hash of an anchor's certificate: when a credential has to be issued for it to count. */
+  readonly dated: ReadonlyMap<string, readonly Period[]>;
   /** What the lists say about an anchor, by the hash of its certificate. */
   readonly listed: ReadonlyMap<string, ListedAnchor>;
   /** The anchors of each list alone, for queries that demand an issuer of it. */
@@ -37,7 +44,9 @@ export type IssuerTrust = {
 /** What a configuration says by itself, before any list is asked. */
 type Configured = { readonly anchors: readonly TrustAnchor[]; readonly sources: readonly ListSource[] };
 
-const NOBODY: IssuerTrust = { anchors: [], listed: new Map(), lists: [], missing: [] };
+const NOBODY: IssuerTrust = {
+  ...{ anchors: [], withFormer: [], dated: new Map(), listed: new Map(), lists: [], missing: [] },
+};
 
 /** Which issuers a tenant trusts: certificates that it names, and those of trust lists that it names. */
 export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
@@ -80,8 +89,10 @@ function read(
       named.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
     } else if ('keyChainId' in anchor) certificates.push(...[roots.get(anchor.keyChainId) ?? []].flat());
     else {
-      const { trustList: uri, signedBy = [], serviceTypes } = anchor;
-      sources.push({ uri, signers: pinSigners(signedBy), purpose: credentialIssuers(serviceTypes) });
+      const { trustList: uri, signedBy = [], serviceTypes, follow, serviceStatusAt } = anchor;
+      const statusAt = serviceStatusAt === 'issuance' ? serviceStatusAt : undefined;
+      const purpose = credentialIssuers(serviceTypes, statusAt);
+      sources.push({ uri, signers: pinSigners(signedBy), purpose, ...defined({ follow }) });
     }
   }
   const anchors = [
@@ -105,14 +116,25 @@ function authoritiesOf(chain: KeyChain): readonly string[] {
 function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTrust {
   const listed = gatherAnchors(asked);
   const lists = asked.flatMap((one) => {
-    const own = [...gatherAnchors([one]).values()].map(({ certificate }) => ({ certificate }));
-    return own.length === 0 ? [] : [{ uri: one.source.uri, anchors: own }];
+    const { uri } = one.source;
+    // Of a list of lists those on the lists that it points to (OpenID4VP 1.0 section 6.1.1.2)
+    const cascade = [one, ...asked.filter(({ source }) => source.via === uri)];
+    const own = [...gatherAnchors(cascade).values()]
+      .filter(isCurrent)
+      .map(({ certificate }) => ({ certificate }));
+    return own.length === 0 ? [] : [{ uri, anchors: own }];
   });
   // A pin vouches for less than the same certificate on a list.
   const known = new Set(anchors.filter(({ pin }) => pin !== true).map(({ certificate }) => certificate));
-  const added = [...listed.values()].filter(({ certificate }) => !known.has(certificate));
+  const added = [...listed].filter(([, { certificate }]) => !known.has(certificate));
+  const anchorsOf = (some: readonly (readonly [string, ListedAnchor])[]) =>
+    some.map(([, { certificate }]) => ({ certificate }));
+  const current = [...anchors, ...anchorsOf(added.filter(([, anchor]) => isCurrent(anchor)))];
+  const former = anchorsOf(added.filter(([, anchor]) => !isCurrent(anchor)));
   return {
-    anchors: [...anchors, ...added.map(({ certificate }) => ({ certificate }))],
+    anchors: current,
+    withFormer: former.length === 0 ? current : [...current, ...former],
+    dated: new Map(added.flatMap(([id, anchor]) => datesOf(id, anchor))),
     listed,
     lists,
     missing: [
@@ -120,6 +142,17 @@ function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTru
       ...(listed.size < MAX_LISTED_ANCHORS ? [] : [`only ${MAX_LISTED_ANCHORS} certificates of lists count`]),
     ],
   };
+}
+
+/** Somebody vouches with it for what is issued now. */
+function isCurrent({ listings }: ListedAnchor): boolean {
+  return listings.some(({ isFormer }) => isFormer !== true);
+}
+
+/** @returns nothing where one place vouches for any time. */
+function datesOf(id: string, { listings }: ListedAnchor): readonly [string, readonly Period[]][] {
+  const periods = listings.map((listing) => listing.periods);
+  return periods.includes(undefined) ? [] : [[id, periods.flatMap((each) => each ?? [])]];
 }
 
 function faultOf(asked: AskedList): string[] {
@@ -137,7 +170,7 @@ export function revokersOf(
 ): readonly TrustAnchor[] | undefined {
   const found = listed.get(anchor);
   if (found === undefined) return undefined;
-  const isDemanded = found.listings.some(({ list }) => demanded?.has(list.uri) === true);
+  const isDemanded = demanded !== undefined && found.listings.some((listing) => isOn(listing, demanded));
   return revocationOf(found, isDemanded ? demanded : undefined);
 }
 

@@ -20,6 +20,7 @@ import type { Certificates } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import { type CheckedMdoc, checkMdoc } from './check-mdoc.ts';
 import { type CheckedSdJwtVc, checkSdJwtVc } from './check-sd-jwt-vc.ts';
+import { assertCounted, issuedAt } from './issued-in-time.ts';
 import type { IssuerTrust } from './issuer-trust.ts';
 import type { TrustedChain } from './trusted-authorities.ts';
 
@@ -80,15 +81,17 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
     recipients: binding.recipients,
     ...keyBoundTransactionData(request, query.id),
     ...defined({ responseMode: request.responseMode }),
-    anchors: trust.anchors,
+    anchors: trust.withFormer,
     holderBinding: query.holderBindingRequired,
     haip,
     sdJwtAlgorithms: PRESENTATION_ALGORITHMS,
     kbAlgorithms: PRESENTATION_ALGORITHMS,
   });
+  const chain = readCertificateChain(checked.header);
+  assertCounted(trust, { ...checked, chain, issuedAt: issuedAt(checked.alwaysVisible) }, now);
   return {
     issuer: checked.issuer,
-    chain: readCertificateChain(checked.header),
+    chain,
     purpose: 'SD-JWT VC',
     signedHash: checked.signedHash,
     statusReference: checked.statusReference,
@@ -109,7 +112,7 @@ function openMdoc(ports: Ports, opening: Opening, query: CompiledCredentialQuery
   const [docType = ''] = query.types;
   const checked = checkMdoc(ports, text, {
     now,
-    anchors: trust.anchors,
+    anchors: trust.withFormer,
     transcripts: binding.transcripts(),
     docType,
     ...defined({ mdlProfile }),
@@ -119,6 +122,7 @@ function openMdoc(ports: Ports, opening: Opening, query: CompiledCredentialQuery
     deviceAlgorithms: SIGNING_ALGORITHMS,
   });
   const transactionData = deviceTransactionData(request, query.id);
+  assertCounted(trust, { ...checked, issuedAt: checked.validity.signed }, now);
   return {
     issuer: checked.issuer,
     chain: checked.chain,

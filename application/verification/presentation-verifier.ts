@@ -156,7 +156,10 @@ export class PresentationVerifier extends needs({
       this.#checkRevocation(task, { chain: signer, issuer: verdict }, 'signer of the status list');
     const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
-    const signers = { chain, issuer, anchors: trust.anchors, purpose, revocation, checkSigner };
+    // Who vouches for what was issued in the past goes on to vouch for its status.
+    const isFormer = trust.dated.has(issuer.anchor);
+    const anchors = isFormer ? trust.withFormer : trust.anchors;
+    const signers = { chain, issuer, anchors, purpose, revocation, checkSigner };
     await this.ports.statusChecker.check({ configured, reference: statusReference, forms, haip, ...signers });
   }
 }

@@ -19,7 +19,14 @@ export type TenantActor = typeof SYSTEM | ClientActor<TenantId>;
 export type Actor = TenantActor | ClientActor<null>;
 
 export type AuditKind = AuditedKind | (typeof OTHER_KINDS)[number];
-const OTHER_KINDS = ['session', 'deferred-transaction', 'wallet-status-list', 'cache', 'audit-log'] as const;
+const OTHER_KINDS = [
+  'session',
+  'deferred-transaction',
+  'wallet-status-list',
+  'followed-trust-list',
+  'cache',
+  'audit-log',
+] as const;
 export const AUDIT_KINDS: readonly AuditKind[] = [
   ...RESOURCES.flatMap((resource) => ('shown' in resource ? [resource.kind] : [])),
   ...OTHER_KINDS,
@@ -46,6 +53,9 @@ export const AUDIT_ACTIONS = [
   /** A deferred transaction. */
   'completed',
   'failed',
+  /** A release of a list of others that takes the place of nothing until somebody decides; and who signs it from now on. */
+  'held',
+  'confirmed',
   /** Copies of lists of others. */
   'cleared',
   /** The log itself: its first entry, with what was there before. */

@@ -84,6 +84,26 @@ export function describeFallenWallets(
   return { action: 'revoked', kind: 'wallet-status-list', target: list, changes };
 }
 
+/** @param list without what its address may keep secret. @param signer fingerprint of somebody who is not pinned. */
+export function describeHeldList({
+  list,
+  ...said
+}: {
+  readonly list: string;
+  readonly reason: string;
+  readonly signer?: string;
+  readonly until?: string;
+}): AuditChange {
+  const changes = Object.entries(said).map(([member, after]) => ({ member, after }));
+  return { action: 'held', kind: 'followed-trust-list', target: list, changes };
+}
+
+/** @param list without what its address may keep secret. */
+export function describeConfirmedSigner(list: string, fingerprint: string): AuditChange {
+  const changes = [{ member: 'signer', after: fingerprint }];
+  return { action: 'confirmed', kind: 'followed-trust-list', target: list, changes };
+}
+
 export function describeSessionRemoval(sessionId: string): AuditChange {
   return { action: 'removed', kind: 'session', target: sessionId, changes: [] };
 }

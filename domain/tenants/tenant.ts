@@ -52,6 +52,7 @@ export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'status-list-config',
   'status-lists',
   'tenant',
+  'trust',
   'trust-list',
   'verifier',
   'webhook-secret',

@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto';
+import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { isListOfLists, type ListPointer, MAX_POINTERS, readPointers } from './list-pointer.ts';
+import { type FormerState, MAX_STATES } from './service-history.ts';
 import { readDateTime, SKEW_SECONDS } from './signed-list.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
@@ -10,6 +13,12 @@ export type TrustList = {
   /** `null`: the list is closed and vouches for nobody. */
   readonly nextUpdate: Date | null;
   readonly entities: readonly TrustedEntity[];
+  /** Of the scheme, as the list says. */
+  readonly territory?: string;
+  /** Lists that it points to; one without points to none. */
+  readonly pointers?: readonly ListPointer[];
+  /** It says that it is there for its pointers. */
+  readonly isListOfLists?: true;
 };
 
 export type TrustedEntity = {
@@ -24,8 +33,13 @@ export type TrustedService = {
   readonly type: string | undefined;
   /** Absent in lists where being listed means being approved. */
   readonly status: string | undefined;
-  /** As they stand in the list, white space removed: DER in standard base64, not parsed yet. */
+  /** DER in standard base64, as they stand in the list, white space removed. */
   readonly certificates: readonly string[];
+  /** SHA-256 of each, base64url: whoever read the list found that they are certificates. Absent: nobody looked. */
+  readonly hashes?: readonly string[];
+  /** When the status began, and what there was before; only of services that have a status. */
+  readonly since?: Date;
+  readonly history?: readonly FormerState[];
 };
 
 /** The rules of parsing that this reader follows (section 6.3.1). */
@@ -49,10 +63,20 @@ export function readTrustList(payload: JsonObject, now: Date): TrustList {
   const entities = listOf(document['TrustedEntitiesList'], 'TrustedEntitiesList').map(readEntity);
   // TS 119 602 section 6.3.15
   const end = scheme['NextUpdate'];
-  if (end === null) return { sequenceNumber, issuedAt, nextUpdate: null, entities: [] };
+  const territory = textOf(scheme['SchemeTerritory']);
+  const isPointing = isListOfLists(textOf(scheme['LoTEType']) ?? '');
+  const about = {
+    sequenceNumber,
+    issuedAt,
+    ...defined({ territory }),
+    ...(isPointing && { isListOfLists: true as const }),
+  };
+  if (end === null) return { ...about, nextUpdate: null, entities: [] };
   const nextUpdate = readDateTime(end, 'NextUpdate');
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
-  return { sequenceNumber, issuedAt, nextUpdate, entities };
+  const pointers = readPointers(scheme['PointersToOtherLoTE']);
+  if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
+  return { ...about, nextUpdate, entities, ...(pointers.length > 0 && { pointers }) };
 }
 
 function readSequenceNumber(value: Json | undefined): number {
@@ -88,9 +112,9 @@ function countryOf(address: Json | undefined): string | undefined {
   return typeof country === 'string' ? country : undefined;
 }
 
-/** `ServiceHistory` speaks of the past and is not read. */
 function readService(value: Json): TrustedService {
-  const information = objectOf(objectOf(value, 'service')['ServiceInformation'], 'ServiceInformation');
+  const service = objectOf(value, 'service');
+  const information = objectOf(service['ServiceInformation'], 'ServiceInformation');
   refuseCritical(information['ServiceInformationExtensions']);
   const {
     ServiceTypeIdentifier: type,
@@ -104,7 +128,37 @@ function readService(value: Json): TrustedService {
     type: typeof type === 'string' ? type : undefined,
     status: known,
     certificates: listOf(certificates, 'X509Certificates').flatMap(readValue),
+    ...(known !== undefined && readPast(information['StatusStartingTime'], service['ServiceHistory'])),
   };
+}
+
+/** What cannot be read of the past vouches for nothing that was issued then. */
+function readPast(
+  start: Json | undefined,
+  history: Json | undefined,
+): { readonly since?: Date; readonly history?: readonly FormerState[] } {
+  const since = timeOf(start);
+  if (since === undefined) return {};
+  const states = (Array.isArray(history) ? history : []).slice(0, MAX_STATES).flatMap((state) => {
+    if (!isJsonObject(state)) return [];
+    const began = timeOf(state['StatusStartingTime']);
+    const status = textOf(state['ServiceStatus']);
+    if (began === undefined || status === undefined) return [];
+    return [{ type: textOf(state['ServiceTypeIdentifier']), status, since: began }];
+  });
+  return { since, ...(states.length > 0 && { history: states }) };
+}
+
+function timeOf(value: Json | undefined): Date | undefined {
+  try {
+    return readDateTime(value, 'StatusStartingTime');
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 function readValue(entry: Json): readonly string[] {

@@ -1,5 +1,6 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { readListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
+import { goodPeriods, type Period } from './service-history.ts';
 
 /** A service that vouches for something, and the one that may revoke for it. Types are compared letter by letter. */
 export type ServicePair = {
@@ -13,6 +14,11 @@ export type TrustPurpose = {
   readonly services: readonly ServicePair[];
   /** Values of `ServiceStatus` that let a service count; one without a status always does. */
   readonly statuses: readonly string[];
+  /**
+   * `issuance`: the status counts that a service had when something was issued, by its history (TS 119 612 section 5.6), and not
+   * the one that it has at the time of the check.
+   */
+  readonly statusAt?: 'issuance';
 };
 
 const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
@@ -43,7 +49,10 @@ export const CREDENTIAL_SERVICE_TYPES: readonly string[] = [
 ];
 
 /** Who issues credentials. Only lists of public bodies (TS 119 602 annex H) and those in XML carry a status. */
-export function credentialIssuers(serviceTypes: readonly string[] = CREDENTIAL_SERVICE_TYPES): TrustPurpose {
+export function credentialIssuers(
+  serviceTypes: readonly string[] = CREDENTIAL_SERVICE_TYPES,
+  statusAt?: 'issuance',
+): TrustPurpose {
   return {
     services: serviceTypes.map((issuance) => ({ issuance, ...revocationTwin(issuance) })),
     statuses: [
@@ -52,6 +61,7 @@ export function credentialIssuers(serviceTypes: readonly string[] = CREDENTIAL_S
         (status) => `${XML_LISTS}/TrustedList/Svcstatus/${status}`,
       ),
     ],
+    ...(statusAt !== undefined && { statusAt }),
   };
 }
 
@@ -74,6 +84,11 @@ export function isCredentialIssuanceType(type: string): boolean {
   return type.length > ISSUANCE.length && type.endsWith(ISSUANCE) && !OTHER_ISSUANCE.has(type);
 }
 
+/** Whether anybody can ask for services of a type, or for those that revoke for them. */
+export function isSelectable(type: string): boolean {
+  return isCredentialIssuanceType(type) || /\/(?:Issuance|Revocation|WalletProvider)$/.test(type);
+}
+
 export type SelectedCertificate = {
   /** SHA-256 of the DER, base64url. */
   readonly hash: string;
@@ -82,9 +97,11 @@ export type SelectedCertificate = {
   readonly entity: Pick<TrustedEntity, 'id' | 'name' | 'country'>;
   /** Of the entity's revocation services, as `certificate`; undefined when it lists no such service. */
   readonly revocation: readonly string[] | undefined;
+  /** When it vouches for what was issued; at any time unless given. */
+  readonly periods?: readonly Period[];
+  /** It vouches for nothing that is issued now. */
+  readonly isFormer?: true;
 };
-
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** The certificates that vouch for something, in the order of the list. One that does not parse is passed over. */
 export function selectCertificates(list: TrustList, purpose: TrustPurpose): readonly SelectedCertificate[] {
@@ -94,10 +111,11 @@ export function selectCertificates(list: TrustList, purpose: TrustPurpose): read
     const entity = { id, name, country };
     for (const service of services) {
       const pair = purpose.services.find(({ issuance }) => issuance === service.type);
-      if (pair === undefined || !hasGoodStatus(service, purpose)) continue;
+      const standing = pair && standingOf(service, purpose);
+      if (pair === undefined || standing === undefined) continue;
       for (const { certificate, hash } of readCertificates(service)) {
         const known = pair.revocation === undefined ? undefined : revocation.get(keyOf(id, pair.revocation));
-        selected.push({ hash, certificate, entity, revocation: known });
+        selected.push({ hash, certificate, entity, revocation: known, ...standing });
       }
     }
   }
@@ -117,7 +135,7 @@ function revocationByService(list: TrustList, purpose: TrustPurpose): ReadonlyMa
       if (type === undefined || !types.has(type)) continue;
       const known = certificates.get(keyOf(id, type)) ?? [];
       certificates.set(keyOf(id, type), known);
-      if (!hasGoodStatus(service, purpose)) continue;
+      if (standingOf(service, purpose) === undefined) continue;
       known.push(...readCertificates(service).map(({ certificate }) => certificate));
     }
   }
@@ -128,14 +146,43 @@ function keyOf(entityId: string, type: string): string {
   return `${entityId} ${type}`;
 }
 
-function hasGoodStatus({ status }: TrustedService, { statuses }: TrustPurpose): boolean {
-  return status === undefined || statuses.includes(status);
+/** Later than any time. */
+const FOR_EVER = new Date(8.64e15);
+
+/** @returns when a service vouches for something; undefined: for nothing. */
+function standingOf(
+  { status, type, since, history = [] }: TrustedService,
+  { statuses, statusAt }: TrustPurpose,
+): Pick<SelectedCertificate, 'periods' | 'isFormer'> | undefined {
+  const isGood = status === undefined || statuses.includes(status);
+  if (statusAt === undefined || status === undefined) return isGood ? {} : undefined;
+  // Since when it stands so nobody said, so nothing can be said of the past.
+  if (since === undefined) return undefined;
+  const former = goodPeriods(
+    since,
+    history,
+    (state) => statuses.includes(state.status) && (state.type ?? type) === type,
+  );
+  const periods = isGood ? [{ from: since, until: FOR_EVER }, ...former] : former;
+  if (periods.length === 0) return undefined;
+  return { periods, ...(!isGood && { isFormer: true as const }) };
 }
 
-function readCertificates({ certificates }: TrustedService) {
-  return certificates.flatMap((certificate) => {
-    const isBase64 = certificate.length % 4 === 0 && BASE64.test(certificate);
-    const parsed = isBase64 ? readCertificate(Buffer.from(certificate, 'base64')) : undefined;
-    return parsed === undefined ? [] : [{ certificate, hash: parsed.hash }];
-  });
+/** A list is asked for its certificates again and again, and they are the same as long as it is. */
+const known = new WeakMap<
+  TrustedService,
+  readonly { readonly certificate: string; readonly hash: string }[]
+>();
+
+function readCertificates(service: TrustedService) {
+  const before = known.get(service);
+  if (before !== undefined) return before;
+  const { certificates, hashes } = service;
+  const read = hashes === undefined ? readListed(certificates) : { certificates, hashes };
+  const found = read.certificates.map((certificate, index) => ({
+    certificate,
+    hash: read.hashes[index] ?? '',
+  }));
+  known.set(service, found);
+  return found;
 }

@@ -11,15 +11,19 @@ export type TrustListFault =
   | 'outdated'
   | 'sequence_went_back'
   | 'sequence_reused'
-  | 'sequence_jumped';
+  | 'sequence_jumped'
+  /** Another scheme's list stands at the address. */
+  | 'another_list';
 
 export class TrustListRefusal extends Error {
   readonly fault: TrustListFault;
+  readonly detail: string | undefined;
 
   /** @param detail names and numbers, never content of the list. */
   constructor(fault: TrustListFault, detail?: string) {
     super(detail === undefined ? fault : `${fault}: ${detail}`);
     this.name = 'TrustListRefusal';
     this.fault = fault;
+    this.detail = detail;
   }
 }

@@ -1,5 +1,10 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
+import { defined } from '../shared/defined.ts';
+import { isListOfLists, type ListPointer, MAX_POINTERS, pointerOf } from './list-pointer.ts';
+import { readListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
+import { isSelectable } from './select-certificates.ts';
+import { type FormerState, MAX_STATES } from './service-history.ts';
 import { readDateTime, SKEW_SECONDS } from './signed-list.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
@@ -19,23 +24,18 @@ export type ListElement = {
 
 /** The rules of parsing that this reader follows (section 5.3.1). */
 const VERSIONS = ['5', '6'];
-const LIST_OF_LISTS = /listofthelists$/i;
+/** Of those that vouch for something; a list with more could not be searched in time. */
+const MAX_SERVICES = 5_000;
 /** Extensions that may be critical: they say more about a service, and nothing against it (section 5.5.9.4). */
 const UNDERSTOOD = new Set(['AdditionalServiceInformation']);
 
 /**
- * Reads a verified list in XML (ETSI TS 119 612). The states of services in the past are not read.
+ * Reads a verified list in XML (ETSI TS 119 612); of the services only those that vouch for something that is asked for here.
  * @throws TrustListRefusal `malformed`, `version`, `from_the_future`, `outdated`.
  */
 export function readTrustedList(document: ListElement, now: Date): TrustList {
   const scheme = one(document, 'SchemeInformation');
   if (!VERSIONS.includes(one(scheme, 'TSLVersionIdentifier').text)) throw new TrustListRefusal('version');
-  if (LIST_OF_LISTS.test(one(scheme, 'TSLType').text)) {
-    throw new TrustListRefusal(
-      'malformed',
-      'it only points to other lists, which are not followed; name those',
-    );
-  }
   const issuedAt = readDateTime(one(scheme, 'ListIssueDateTime').text, 'ListIssueDateTime');
   if (issuedAt.getTime() > now.getTime() + SKEW_SECONDS * 1000) {
     throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
@@ -43,13 +43,72 @@ export function readTrustedList(document: ListElement, now: Date): TrustList {
   const sequenceNumber = readNumber(one(scheme, 'TSLSequenceNumber').text);
   // Section 5.3.15: an empty one closes the list
   const [end] = all(one(scheme, 'NextUpdate'), 'dateTime');
-  if (end === undefined) return { sequenceNumber, issuedAt, nextUpdate: null, entities: [] };
+  const territory = all(scheme, 'SchemeTerritory')[0]?.text.trim();
+  const isPointing = isListOfLists(one(scheme, 'TSLType').text.trim());
+  const about = {
+    sequenceNumber,
+    issuedAt,
+    ...defined({ territory }),
+    ...(isPointing && { isListOfLists: true as const }),
+  };
+  if (end === undefined) return { ...about, nextUpdate: null, entities: [] };
   const nextUpdate = readDateTime(end.text, 'NextUpdate');
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
   const providers = all(document, 'TrustServiceProviderList').flatMap((list) =>
     all(list, 'TrustServiceProvider'),
   );
-  return { sequenceNumber, issuedAt, nextUpdate, entities: providers.map((each) => readProvider(each, now)) };
+  const pointers = all(scheme, 'PointersToOtherTSL')
+    .flatMap((list) => all(list, 'OtherTSLPointer'))
+    .flatMap(readPointer);
+  if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
+  const entities = providers.map((each) => readProvider(each, now));
+  if (entities.flatMap(({ services }) => services).length > MAX_SERVICES) {
+    throw new TrustListRefusal('malformed', 'too many services');
+  }
+  return {
+    ...about,
+    nextUpdate,
+    entities: entities.filter(({ services }) => services.length > 0),
+    ...(pointers.length > 0 && { pointers }),
+  };
+}
+
+/** Section 5.3.13: what is said of the other list stands in elements of which each has one member. */
+function readPointer(pointer: ListElement): readonly ListPointer[] {
+  const [said] = all(pointer, 'AdditionalInformation');
+  const others = said === undefined ? [] : all(said, 'OtherInformation').flatMap(({ children }) => children);
+  const about = (name: string) => others.find((element) => element.name === name)?.text.trim();
+  const signers = all(pointer, 'ServiceDigitalIdentities')
+    .flatMap((identities) => all(identities, 'ServiceDigitalIdentity'))
+    .flatMap(certificatesOf);
+  return pointerOf({
+    uri: all(pointer, 'TSLLocation')[0]?.text.trim(),
+    signers,
+    territory: about('SchemeTerritory'),
+    type: about('TSLType'),
+    mimeType: about('MimeType'),
+  });
+}
+
+function certificatesOf(identity: ListElement): readonly string[] {
+  return all(identity, 'DigitalId')
+    .flatMap((id) => all(id, 'X509Certificate'))
+    .map(({ text }) => text.replaceAll(/\s/g, ''));
+}
+
+/** Of all that a list says but its dates, which its operator may change alone. @returns SHA-256, base64url. */
+export function contentHashOfTree(document: ListElement): string {
+  const digest = createHash('sha256');
+  const feed = (element: ListElement, parent: string) => {
+    const { namespace, name, attributes, children, text } = element;
+    if (parent === 'SchemeInformation' && name === 'ListIssueDateTime') return;
+    // A list without an end is closed, which is no date.
+    if (parent === 'SchemeInformation' && name === 'NextUpdate' && children.length > 0) return;
+    digest.update(JSON.stringify([namespace, name, [...attributes].sort(), text.trim(), children.length]));
+    for (const child of children) feed(child, name);
+  };
+  feed(document, '');
+  return digest.digest('base64url');
 }
 
 function readNumber(text: string): number {
@@ -73,7 +132,7 @@ function readProvider(provider: ListElement, now: Date): TrustedEntity {
     id: hash('sha256', JSON.stringify(identity), 'base64url'),
     name,
     country,
-    services: services.flatMap((service) => readService(one(service, 'ServiceInformation'), now)),
+    services: services.flatMap((service) => readService(service, now)),
   };
 }
 
@@ -84,21 +143,38 @@ function textsOf(information: ListElement, name: string): readonly string[] {
 }
 
 /** @returns nothing for a service whose state has not begun, and one with an extension that has to be understood. */
-function readService(information: ListElement, now: Date): readonly TrustedService[] {
+function readService(service: ListElement, now: Date): readonly TrustedService[] {
+  const information = one(service, 'ServiceInformation');
+  const type = one(information, 'ServiceTypeIdentifier').text.trim();
+  // Most of a national list is about other things than attestations.
+  if (!isSelectable(type)) return [];
   const since = readDateTime(one(information, 'StatusStartingTime').text, 'StatusStartingTime');
   if (since.getTime() > now.getTime() + SKEW_SECONDS * 1000 || isBeyondUs(information)) return [];
-  const certificates = all(information, 'ServiceDigitalIdentity')
-    .flatMap((identity) => all(identity, 'DigitalId'))
-    .flatMap((id) => all(id, 'X509Certificate'))
-    .map(({ text }) => text.replaceAll(/\s/g, ''));
+  const certificates = all(information, 'ServiceDigitalIdentity').flatMap(certificatesOf);
+  const history = all(service, 'ServiceHistory')
+    .flatMap((list) => all(list, 'ServiceHistoryInstance'))
+    .slice(0, MAX_STATES)
+    .map(readFormerState);
   return [
     {
-      type: one(information, 'ServiceTypeIdentifier').text,
+      type,
       // Mandatory here: a service without would not be approved.
       status: one(information, 'ServiceStatus').text,
-      certificates,
+      ...readListed(certificates),
+      since,
+      ...(history.length > 0 && { history }),
     },
   ];
+}
+
+/** Section 5.6: the key stays the same, so the certificates are those of the present. */
+function readFormerState(instance: ListElement): FormerState {
+  return {
+    type: one(instance, 'ServiceTypeIdentifier').text.trim(),
+    // One that says more than is understood vouches for nothing.
+    status: isBeyondUs(instance) ? '' : one(instance, 'ServiceStatus').text.trim(),
+    since: readDateTime(one(instance, 'StatusStartingTime').text, 'StatusStartingTime'),
+  };
 }
 
 function isBeyondUs(information: ListElement): boolean {

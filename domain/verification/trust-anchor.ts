@@ -56,6 +56,23 @@ export const TrustAnchorConfig = z
           .describe(
             `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
           ),
+        serviceStatusAt: z
+          .enum(['check', 'issuance'])
+          .optional()
+          .describe(
+            'Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer ' +
+              'says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time',
+          ),
+        follow: z
+          .strictObject({
+            territories: listUpTo(z.string().regex(/^[A-Z]{2}$/, 'two capital letters, such as DE'), 64)
+              .optional()
+              .describe('only lists of these territories, as the list of lists names them; all unless given'),
+          })
+          .optional()
+          .describe(
+            'The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64',
+          ),
       }),
     ],
     'one of ownAuthorities, certificate, keyChainId, trustList',

@@ -84,7 +84,11 @@ describe('the program that npm start runs', function () {
         .filter((file) => /^Migration.*\.[jt]s$/.test(file))
         .map((file) => file.slice(0, -3));
     expect(migrations(join(tree, 'dist'))).to.deep.equal(migrations(tree));
-    for (const file of ['bootstrap/workers/worker.js', 'adapters/kms/pkcs11/session-worker.js'])
+    for (const file of [
+      'bootstrap/workers/worker.js',
+      'adapters/kms/pkcs11/session-worker.js',
+      'adapters/xml/xml-worker.js',
+    ])
       expect(existsSync(join(tree, 'dist', file)), file).to.equal(true);
     const parts = readdirSync(join(tree, 'dist/parts'));
     expect(parts.filter((name) => /^service-.*\.js$/.test(name))).to.have.length(1);

@@ -257,6 +257,29 @@ describe('RabbitMQ', function () {
   });
 
   describe('for subscribers', () => {
+    it('has trust lists that somebody has to look at', async () => {
+      const { publisher } = await joined();
+      const lists = await subscribed('acme.trust-list.#');
+      const held = {
+        ...{ tenantId: acme, listId: 'l1', list: 'https://lists.example/list', reason: 'untrusted_signer' },
+        ...{ signer: 'fingerprint', key: 'untrusted_signer MIIB', at: AT },
+      };
+      await lists.read();
+      expect(await publisher.tellHeldList(held)).to.equal(true);
+      await until('it arrives', () => lists.messages.length === 1);
+      const [message] = lists.messages as [ConsumeMessage];
+      const event = JSON.parse(message.content.toString());
+      expect(new CloudEvent(event).validate()).to.equal(true);
+      expect(message.fields.routingKey).to.equal('acme.trust-list.held');
+      expect(event).to.deep.include({
+        ...{ type: 'vidimus.trust-list.held', source: `${PUBLIC_URL}/acme`, subject: 'l1' },
+        data: {
+          ...{ tenantId: 'acme', listId: 'l1', list: held.list, reason: held.reason, signer: 'fingerprint' },
+        },
+      });
+      expect(message.properties.messageId).to.equal(event.id);
+    });
+
     it('has CloudEvents by tenant, kind and status, for good', async () => {
       const { publisher } = await joined();
       const [everything, some] = [await subscribed('#'), await subscribed('*.presentation.completed')];

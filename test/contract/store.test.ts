@@ -13,6 +13,7 @@ import { describeDatabase } from './store/database.suite.ts';
 import { describeDeferred } from './store/deferred.suite.ts';
 import { describeFollowedWallets } from './store/followed-wallets.suite.ts';
 import { describeIsolation } from './store/isolation.suite.ts';
+import { describeKeptTrustLists } from './store/kept-trust-lists.suite.ts';
 import { describeMaintenance } from './store/maintenance.suite.ts';
 import { describeOutcomes } from './store/outcomes.suite.ts';
 import { describeSessions } from './store/sessions.suite.ts';
@@ -34,6 +35,7 @@ function describeStore(open: () => Store, macs: Macs): void {
   describeDeferred(open);
   describeStatusLists(open);
   describeFollowedWallets(open);
+  describeKeptTrustLists(open);
   describeTrustLists(open);
   describeMaintenance(open);
   describeIsolation(open);

@@ -57,6 +57,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'PUT /trust-list/:id': ['changed trust-list'],
   'PATCH /trust-list/:id': ['changed trust-list'],
   'DELETE /trust-list/:id': ['removed trust-list'],
+  'POST /trust/lists/:id/confirm-signer': ['changed issuance-configuration', 'confirmed followed-trust-list'],
   'DELETE /session/:id': ['removed session'],
   'POST /session/:id/cancel': ['cancelled session'],
   'POST /session/:id/deliveries/:deliveryId/retry': ['retried session'],

@@ -7,7 +7,7 @@ import { ChainedWorld } from '../support/chained-world.ts';
 import { type Calling, ExampleCalls } from '../support/example-calls.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { askPage, pageOf } from '../support/interactive-page.ts';
-import { lastSegment } from '../support/populated.ts';
+import { lastSegment, waitForSigner } from '../support/populated.ts';
 import { bind, decode, encrypt, type Held } from '../support/present.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { TestRegistrar } from '../support/registrar.ts';
@@ -107,6 +107,13 @@ describe('The examples of the API document', function () {
     await all('replaceCredentialConfiguration', 'listCredentialConfigurations', 'getCredentialConfiguration');
     await all('updateCredentialConfiguration', 'replacePresentationConfiguration');
     await all('listPresentationConfigurations', 'getPresentationConfiguration');
+    examples.answered['followed list'] = await waitForSigner(service, token, {
+      tenant: 'acme',
+      name: 'follower',
+    });
+    const [waiting] = (await run('listFollowedTrustLists')).body;
+    examples.answered['fingerprint'] = waiting.held.signer.fingerprint;
+    await all('confirmTrustListSigner', 'forecastTrust');
     await all('getCacheStatistics', 'clearCaches', 'clearTrustListCache', 'clearStatusListCache');
     for (const name of ['getIssuerMetadata', 'getIssuerMetadataBelowTenant', 'getServerMetadata'])
       await open(name);

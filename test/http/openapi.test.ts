@@ -43,6 +43,7 @@ const PUBLISHED = [
   ...['get /status-lists', 'post /status-lists', 'get /status-lists/{listId}'],
   ...['patch /status-lists/{listId}', 'delete /status-lists/{listId}'],
   ...['get /cache/stats', 'delete /cache', 'delete /cache/trust-list', 'delete /cache/status-list'],
+  ...['get /trust/forecast', 'get /trust/lists', 'post /trust/lists/{id}/confirm-signer'],
   ...['get /trust-list', 'post /trust-list', 'get /trust-list/{id}', 'put /trust-list/{id}'],
   ...['patch /trust-list/{id}', 'delete /trust-list/{id}', 'get /trust-list/{id}/export'],
   ...['get /trust-list/{id}/versions', 'get /trust-list/{id}/versions/{versionId}'],

@@ -38,6 +38,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/client/, ['clients:manage']],
   [/ \/audit-log$/, ['clients:manage', 'tenants:manage']],
   [/^GET \/trust-list\b/, MANAGERS],
+  [/ \/trust\//, MANAGERS],
   [/ \/trust-list\b/, ['issuance:manage']],
   [/ \/(certs|key-chain|key|session-config|cache|webhook-secret)\b/, MANAGERS],
   [/ \/issuer\/(offer|deferred)\b/, ['issuance:offer', 'issuance:manage']],

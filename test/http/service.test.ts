@@ -34,6 +34,7 @@ describe('the service itself', () => {
       database: { status: 'up' },
       clock: { status: 'up' },
       'wallet-status-lists': { status: 'up' },
+      'trust-lists': { status: 'up' },
     };
     expect([status, body]).to.deep.equal([200, { status: 'ok', info: up, error: {}, details: up }]);
   });
@@ -52,7 +53,11 @@ describe('the service itself', () => {
       for (let i = 0; i < 2; i++) {
         const { status, body, text, headers } = await other.call('GET', '/health');
         const down = { database: { status: 'down' } };
-        const up = { clock: { status: 'up' }, 'wallet-status-lists': { status: 'up' } };
+        const up = {
+          clock: { status: 'up' },
+          'wallet-status-lists': { status: 'up' },
+          'trust-lists': { status: 'up' },
+        };
         expect([status, body]).to.deep.equal([
           503,
           { status: 'error', info: up, error: down, details: { ...down, ...up } },

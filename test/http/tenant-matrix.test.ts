@@ -16,6 +16,7 @@ const NOWHERE: Ids = {
   presentation: 'nowhere',
   trustList: 'nowhere',
   trustListVersion: 'nowhere',
+  followedList: 'nowhere',
   statusList: 'nowhere',
   issuance: 'nowhere',
   verification: 'nowhere',

@@ -193,6 +193,14 @@ const LISTS = namesOf<ListKeeping>({
   saveStatusToken: true,
   release: true,
   noteRelease: true,
+  goodCopy: true,
+  keepCopy: true,
+  confirmCopy: true,
+  holdAgainst: true,
+  keptLists: true,
+  forgetList: true,
+  distrustCopies: true,
+  dropCopies: true,
 });
 const MAINTENANCE = namesOf<Maintenance>({
   time: true,
@@ -230,4 +238,8 @@ const MAINTENANCE = namesOf<Maintenance>({
   forgetIdleLists: true,
   followedLists: true,
   failingLists: true,
+  heldTrustLists: true,
+  untoldFindings: true,
+  toldFinding: true,
+  forgetKeptTrustLists: true,
 });

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
+import { copyIdOf } from '../../application/trust-lists/list-copies.ts';
+import { pinSigners, thumbprintOf } from '../../application/trust-lists/verify-trust-list.ts';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import type { Session } from '../../domain/sessions/session.ts';
@@ -9,6 +11,7 @@ import { stepsOf } from '../contract/store/steps.ts';
 import { openConfirmation, openLogin, pushChained } from './chained-artefacts.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
+import { certify, pem } from './test-certificates.ts';
 import { type Callable, createTenant, type TestService } from './test-service.ts';
 
 /** Ids of things in one tenant, as administrators name them. */
@@ -21,6 +24,8 @@ export type Ids = {
   readonly trustList: string;
   /** What the list was before it was changed. */
   readonly trustListVersion: string;
+  /** A list of somebody else, of which a signer waits to be confirmed. */
+  readonly followedList: string;
   /** Of credentials that were issued. */
   readonly statusList: string;
   /** Both are over, so their event streams end at once. */
@@ -181,6 +186,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       issuance: issued.session,
       verification: refused.session,
       deferred,
+      followedList: await waitForSigner(service, token, { tenant: id, name: `${id}-follower` }),
     },
     artefacts: {
       code: await wallet.code(unused.uri),
@@ -201,6 +207,38 @@ export async function populate(service: TestService, id: string): Promise<Popula
       notificationId: answer.body.notification_id,
     },
   };
+}
+
+const [PINNED_SIGNER, NEXT_SIGNER] = await Promise.all([
+  certify({ name: 'Before' }),
+  certify({ name: 'After' }),
+]);
+export const NEXT_FINGERPRINT = thumbprintOf(NEXT_SIGNER.certificate);
+
+/** Names a trust list of somebody else, of which a release came that another one signed. @param role whose business it is. */
+export async function waitForSigner(
+  service: TestService,
+  token: string,
+  { tenant, name, role = '' }: { readonly tenant: string; readonly name: string; readonly role?: string },
+): Promise<string> {
+  const trustList = `https://${tenant}.lists.example/${name}`;
+  const signedBy = [pem(PINNED_SIGNER)];
+  if (role === 'issuance:manage') {
+    const { body } = await service.call('GET', '/issuer/config', { token });
+    const { createdAt: _created, updatedAt: _updated, ...known } = body;
+    const wallets = { walletProviderTrustLists: [trustList], walletProviderTrustListCertificates: signedBy };
+    await created(service, token, '/issuer/config', { ...known, ...wallets });
+  } else {
+    const { webhook: _webhook, ...configuration } = presentationBody(name, 'signing');
+    const trustAnchors = [{ trustList, signedBy }];
+    await created(service, token, '/verifier/config', { ...configuration, trustAnchors });
+  }
+  const id = copyIdOf(trustList, pinSigners(signedBy));
+  const signer = NEXT_SIGNER.certificate;
+  const finding = { fault: 'untrusted_signer', reason: 'untrusted_signer', signer } as const;
+  const lists = service.service.container.get(Store).lists(tenant as TenantId);
+  await lists.holdAgainst(id, { uri: trustList }, finding, new Date());
+  return id;
 }
 
 async function authorityIdOf(service: TestService, token: string): Promise<string> {

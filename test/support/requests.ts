@@ -9,10 +9,12 @@ import {
   credentialBody,
   defer,
   type Ids,
+  NEXT_FINGERPRINT,
   offerBody,
   type Populated,
   presentationBody,
   trustListBody,
+  waitForSigner,
 } from './populated.ts';
 import { newKey } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
@@ -126,6 +128,14 @@ const tenant = (ids: Ids) => ({ params: { id: ids.tenant } });
 /** How to call every route that needs a role. A route that is missing here fails the matrices. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /audit-log': nothing,
+  'GET /trust/forecast': nothing,
+  'GET /trust/lists': nothing,
+  'POST /trust/lists/:id/confirm-signer': {
+    request: (ids) => ({ params: { id: ids.followedList }, json: { fingerprint: NEXT_FINGERPRINT } }),
+    prepare: async ({ service, token, ids: { tenant } }, name, role = '') => ({
+      followedList: await waitForSigner(service, token, { tenant, name, role }),
+    }),
+  },
   'GET /cache/stats': nothing,
   'DELETE /cache': nothing,
   'DELETE /cache/trust-list': nothing,

@@ -16,6 +16,15 @@ export type XmlService = {
   readonly since?: string;
   readonly certificates: readonly string[];
   readonly extensions?: string;
+  /** Former states, newest first. */
+  readonly history?: readonly { readonly type?: string; readonly status: string; readonly since: string }[];
+};
+export type XmlPointer = {
+  readonly uri: string;
+  readonly signers: readonly string[];
+  readonly territory?: string;
+  readonly type?: string;
+  readonly mimeType?: string;
 };
 export type XmlList = {
   readonly sequenceNumber?: number;
@@ -25,7 +34,11 @@ export type XmlList = {
   readonly version?: string;
   readonly id?: string;
   readonly services?: readonly XmlService[];
+  readonly territory?: string;
+  readonly pointers?: readonly XmlPointer[];
 };
+
+export const LIST_OF_LISTS = 'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists';
 
 const STATUS = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
 
@@ -38,6 +51,8 @@ export function xmlList(list: XmlList = {}): string {
     <tsl:TSLVersionIdentifier>${list.version ?? '6'}</tsl:TSLVersionIdentifier>
     <tsl:TSLSequenceNumber>${list.sequenceNumber ?? 1}</tsl:TSLSequenceNumber>
     <tsl:TSLType>${list.type ?? 'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUgeneric'}</tsl:TSLType>
+    ${list.territory === undefined ? '' : `<tsl:SchemeTerritory>${list.territory}</tsl:SchemeTerritory>`}
+    ${list.pointers === undefined ? '' : `<tsl:PointersToOtherTSL>${list.pointers.map(xmlPointer).join('')}</tsl:PointersToOtherTSL>`}
     <tsl:ListIssueDateTime>${list.issuedAt ?? '2026-01-01T00:00:00Z'}</tsl:ListIssueDateTime>
     <tsl:NextUpdate>${nextUpdate === null ? '' : `<tsl:dateTime>${nextUpdate}</tsl:dateTime>`}</tsl:NextUpdate>
   </tsl:SchemeInformation>
@@ -62,7 +77,35 @@ function xmlService({ type, status = `${STATUS}/granted`, certificates, ...servi
     ${status === '' ? '' : `<tsl:ServiceStatus>${status}</tsl:ServiceStatus>`}
     <tsl:StatusStartingTime>${service.since ?? '2026-01-01T00:00:00Z'}</tsl:StatusStartingTime>
     ${service.extensions ?? ''}
-  </tsl:ServiceInformation></tsl:TSPService>`;
+  </tsl:ServiceInformation>${service.history === undefined ? '' : xmlHistory(type, service.history)}</tsl:TSPService>`;
+}
+
+function xmlHistory(type: string, history: NonNullable<XmlService['history']>): string {
+  const instances = history.map(
+    (state) => `<tsl:ServiceHistoryInstance>
+      <tsl:ServiceTypeIdentifier>${state.type ?? type}</tsl:ServiceTypeIdentifier>
+      <tsl:ServiceStatus>${state.status}</tsl:ServiceStatus>
+      <tsl:StatusStartingTime>${state.since}</tsl:StatusStartingTime></tsl:ServiceHistoryInstance>`,
+  );
+  return `<tsl:ServiceHistory>${instances.join('')}</tsl:ServiceHistory>`;
+}
+
+function xmlPointer({ uri, signers, territory, type, mimeType }: XmlPointer): string {
+  const ids = signers.map(
+    (one) => `<tsl:DigitalId><tsl:X509Certificate>${one}</tsl:X509Certificate></tsl:DigitalId>`,
+  );
+  const said = [
+    type === undefined ? '' : `<tsl:TSLType>${type}</tsl:TSLType>`,
+    territory === undefined ? '' : `<tsl:SchemeTerritory>${territory}</tsl:SchemeTerritory>`,
+    mimeType === undefined
+      ? ''
+      : `<MimeType xmlns="http://uri.etsi.org/02231/v2/additionaltypes#">${mimeType}</MimeType>`,
+  ];
+  const others = said
+    .filter((one) => one !== '')
+    .map((one) => `<tsl:OtherInformation>${one}</tsl:OtherInformation>`);
+  return `<tsl:OtherTSLPointer><tsl:ServiceDigitalIdentities><tsl:ServiceDigitalIdentity>${ids.join('')}</tsl:ServiceDigitalIdentity></tsl:ServiceDigitalIdentities>
+    <tsl:TSLLocation>${uri}</tsl:TSLLocation><tsl:AdditionalInformation>${others.join('')}</tsl:AdditionalInformation></tsl:OtherTSLPointer>`;
 }
 
 /** How a signature is made; what is left out is as it should be. */

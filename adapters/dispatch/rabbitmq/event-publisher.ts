@@ -1,6 +1,11 @@
+import { hash } from 'node:crypto';
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { CloudEvent } from 'cloudevents';
-import { EventPublisher, type SessionNotice } from '../../../application/ports/event-publisher.ts';
+import {
+  EventPublisher,
+  type HeldListNotice,
+  type SessionNotice,
+} from '../../../application/ports/event-publisher.ts';
 import type { Log } from '../../../application/ports/log.ts';
 import { issuerIdentifier } from '../../../application/ports/settings.ts';
 import { openConfirmChannel, type RabbitConnection } from './connection.ts';
@@ -49,6 +54,22 @@ export class RabbitEventPublisher extends EventPublisher {
     }
   }
 
+  override async tellHeldList({ key, ...notice }: HeldListNotice): Promise<boolean> {
+    const channel = this.#channel;
+    if (channel === undefined) throw new Error('the broker is not connected');
+    const { tenantId, listId, list, reason, signer, at } = notice;
+    const event = new CloudEvent({
+      id: `${listId}.${hash('sha256', `${key} ${at.getTime()}`, 'base64url').slice(0, 22)}`,
+      source: issuerIdentifier({ publicUrl: this.#publicUrl }, tenantId),
+      type: 'vidimus.trust-list.held',
+      subject: listId,
+      time: at.toISOString(),
+      datacontenttype: 'application/json',
+      data: { tenantId, listId, list, reason, ...(signer !== undefined && { signer }) },
+    });
+    return this.#send(channel, `${tenantId}.trust-list.held`, event, at);
+  }
+
   #warn(): void {
     this.#log.warn(
       'the broker does not say that it has the events; a queue may have no majority, or there is an alarm',
@@ -64,15 +85,18 @@ export class RabbitEventPublisher extends EventPublisher {
     this.#channel = channel;
   }
 
-  /** @returns false when a queue that wanted it did not take it. */
   #publish(channel: ConfirmChannel, notice: SessionNotice): Promise<boolean> {
-    const event = this.#eventOf(notice);
     const key = `${notice.tenantId}.${KINDS[notice.kind]}.${notice.status}`;
+    return this.#send(channel, key, this.#eventOf(notice), notice.at);
+  }
+
+  /** @returns false when a queue that wanted it did not take it. */
+  #send(channel: ConfirmChannel, key: string, event: CloudEvent<object>, at: Date): Promise<boolean> {
     const properties = {
       persistent: true,
       messageId: event.id,
       type: event.type,
-      timestamp: Math.floor(notice.at.getTime() / 1000),
+      timestamp: Math.floor(at.getTime() / 1000),
       contentType: 'application/cloudevents+json',
       contentEncoding: 'utf-8',
       appId: 'vidimus',

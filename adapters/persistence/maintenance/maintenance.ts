@@ -9,6 +9,7 @@ import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
+import { keptTrustListJobs } from './kept-trust-lists.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
 import { resealing } from './resealing.ts';
@@ -133,6 +134,7 @@ const POSTPONE_RETIRED_KEY = named(
 function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
   return {
     ...resealing(sql, cipher),
+    ...keptTrustListJobs(sql, cipher),
     removeRemains: (now, limit) => removeRemains(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {

@@ -6,6 +6,7 @@ import { DOCUMENTS } from '../../../domain/resources.ts';
 import { parseJsonObject } from '../../../domain/shared/json.ts';
 import { presentPrefix, sealedAnew, withKeysSealedAnew } from '../administration/sealed-keys.ts';
 import { AUDIT_LOG, auditKeyPlace } from '../audit-keys.ts';
+import { KEPT_TRUST_LISTS } from '../kept-trust-lists.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { placeOf, tableOf } from '../rows/document-tables.ts';
@@ -65,6 +66,9 @@ const SEALED: readonly SealedColumn[] = [
   column(DEFERRED.name, 'error_message'),
   column(DEFERRED.name, 'wallet_statuses'),
   column(FOLLOWED_LISTS.name, 'place'),
+  column(KEPT_TRUST_LISTS.name, 'place'),
+  column(KEPT_TRUST_LISTS.name, 'copy'),
+  column(KEPT_TRUST_LISTS.name, 'finding'),
   {
     table: 'sealing_keys',
     key: ['id'],

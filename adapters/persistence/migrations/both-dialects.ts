@@ -105,6 +105,11 @@ export const FOLLOWED_WALLETS = [
   'alter table "deferred_transactions" add "wallet_statuses" text null',
 ];
 
+export const KEPT_TRUST_LISTS = [
+  'create table "kept_trust_lists" ("tenant_id" varchar(255) not null, "id" varchar(255) not null, "sequence_number" bigint not null, "place" text not null, "copy" text null, "document_hash" varchar(255) null, "ends_at" bigint null, "checked_at" bigint null, "seen_at" bigint not null, "held_since" bigint null, "finding" text null, "finding_key" varchar(255) null, "told_key" varchar(255) null, primary key ("tenant_id", "id"))',
+  'create index "kept_trust_lists_by_look" on "kept_trust_lists" ("seen_at")',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

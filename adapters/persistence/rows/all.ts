@@ -11,7 +11,7 @@ import {
   UsedValueRow,
 } from './session.row.ts';
 import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
-import { SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
+import { KeptTrustListRow, SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 import { FallenBatchRow, FollowedListRow, FollowedStatusRow } from './wallet-status.row.ts';
 
 /** Every table of the service. */
@@ -39,6 +39,7 @@ export const allRows = [
   TrustListRow,
   TrustListVersionRow,
   SeenReleaseRow,
+  KeptTrustListRow,
   AuditEntryRow,
   AuditHeadRow,
   RemovedClientRow,

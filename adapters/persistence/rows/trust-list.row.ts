@@ -54,3 +54,35 @@ export const SeenReleaseRow = defineEntity({
   },
   filters: tenantFilter,
 });
+
+/** Somebody else's list as it was good the last time, so that a restart forgets neither it nor what is held against a later one. */
+export const KeptTrustListRow = defineEntity({
+  name: 'KeptTrustListRow',
+  tableName: 'kept_trust_lists',
+  properties: {
+    tenantId: p.string().primary(),
+    /** SHA-256 of signers and address, base64url. */
+    id: p.string().primary(),
+    /** 0 without a good copy. */
+    sequenceNumber: p.bigint('number'),
+    /** Sealed: its address, which may carry a secret. */
+    place: p.text(),
+    /** Sealed: the good copy. */
+    copy: p.text().nullable(),
+    documentHash: p.string().nullable(),
+    /** Until when the copy may be used. */
+    endsAt: time().nullable(),
+    checkedAt: time().nullable(),
+    seenAt: time(),
+    /** Since then something is held against what came later. */
+    heldSince: time().nullable(),
+    /** Sealed: what that is. */
+    finding: p.text().nullable(),
+    /** Hash of it: a person hears of each once. */
+    findingKey: p.string().nullable(),
+    /** Of the finding that other systems were told of. */
+    toldKey: p.string().nullable(),
+  },
+  indexes: [{ name: 'kept_trust_lists_by_look', properties: ['seenAt'] }],
+  filters: tenantFilter,
+});

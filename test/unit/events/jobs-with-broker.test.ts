@@ -23,6 +23,7 @@ const tenantId = 'acme' as TenantId;
 
 /** As with a broker that is not there at present. */
 class Away extends EventPublisher {
+  override tellHeldList = async (): Promise<boolean> => true;
   override readonly isReady = false;
   override publish(): Promise<number> {
     return Promise.reject(new Error('nobody is there'));

@@ -9,6 +9,7 @@ import { stepsOf } from '../../contract/store/steps.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 class Subscriber extends EventPublisher {
+  override tellHeldList = async (): Promise<boolean> => true;
   isReady = true;
   readonly received: string[] = [];
   /** What becomes of the next messages; as many as are asked for when it is undefined. */

@@ -108,16 +108,15 @@ describe('Credentials that follow their wallet', () => {
     revoke(3);
     const { answer } = world.remote;
     const other = await certify({ name: 'Other', by: wallet.provider.root });
+    let sequenceNumber = 1;
+    const next = (list: object = {}) => wallet.provider.list({ ...list, sequenceNumber: ++sequenceNumber });
     const faults: readonly [string, () => void][] = [
       [
         'it does not answer',
         () => (world.remote.answer = () => ({ status: 503, contentType: '', body: Buffer.alloc(0) })),
       ],
       ['another of the provider signs it', () => (wallet.provider.statusSigner = [other])],
-      [
-        'nobody vouches for the provider',
-        () => (wallet.provider.published = wallet.provider.list({ entities: [] })),
-      ],
+      ['nobody vouches for the provider', () => (wallet.provider.published = next({ entities: [] }))],
     ];
     let after = LATER;
     for (const [what, cause] of faults) {
@@ -130,7 +129,7 @@ describe('Credentials that follow their wallet', () => {
       expect(list?.failure?.count, what).to.be.greaterThan(0);
       world.remote.answer = answer;
       wallet.provider.statusSigner = [wallet.provider.revocationSigner];
-      wallet.provider.published = wallet.provider.list();
+      wallet.provider.published = next();
       world.trustLists.clear(ACME);
     }
     world.remoteStatusLists.clear(ACME);

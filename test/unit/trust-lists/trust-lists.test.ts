@@ -47,7 +47,7 @@ let provider: WalletProvider;
 let lists: TrustLists;
 
 const iso = (seconds: number) => new Date(clock.time + seconds * 1000).toISOString();
-const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
 
 function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = {}): void {
   const isList = !(options instanceof Error) && !('status' in options) && !('body' in options);
@@ -143,6 +143,7 @@ describe('A trust list', () => {
       publish({ header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
       expect(await read()).to.equal('Wallet Provider');
       lists.clear(ACME);
+      await store.lists(ACME).dropCopies();
       const stranger = await certify({ name: 'Stranger' });
       publish({ signer: stranger, header: { x5c: undefined, 'x5t#S256': thumbprint(stranger) } });
       expect(await read()).to.equal('untrusted_signer');

@@ -8,7 +8,7 @@ import { packEntries } from '../../../domain/status-lists/bits.ts';
 import { compressList } from '../../support/compress-list.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
-import { signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
+import { LIST_OF_LISTS, signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
 import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
 
 const LIST = 'https://operator.example/lote.jwt';
@@ -108,6 +108,69 @@ describe('An issuer of credentials on a trust list', () => {
         serve({ sequenceNumber: 2, ...list }, by);
         expect(await verify()).to.match(/untrusted_chain/);
       }
+    });
+
+    describe('judged by the history of its service', () => {
+      const STATES = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
+      const [granted, withdrawn] = [`${STATES}/granted`, `${STATES}/withdrawn`];
+      type State = { readonly type?: string; readonly status: string; readonly since: string };
+      /** Granted for forty seconds, and withdrawn since. */
+      const history = (changes: object = {}): State[] => [{ status: granted, since: at(-90), ...changes }];
+      const listed = (changes: object = {}) => ({
+        ...{ type: QEAA, certificates: [rootOf(world.issuer)] },
+        ...{ status: withdrawn, since: at(-50), history: history(), ...changes },
+      });
+      const issuedAt = (seconds: number) => ({ visible: { iat: world.seconds + seconds } });
+      const judged = async (service: object, changes: Changes, serviceStatusAt = 'issuance') => {
+        await world.configure({ trustAnchors: [anchor({ serviceStatusAt })] });
+        await world.store.lists(ACME).dropCopies();
+        world.trustLists.clear(ACME);
+        serve({ services: [service as never], sequenceNumber: ++number });
+        return verify(changes);
+      };
+      let number = 10;
+
+      it('is accepted for what it issued while it was granted, where a configuration says so', async () => {
+        expect(await judged(listed(), issuedAt(-60))).to.equal('accepted');
+        expect(await judged(listed(), issuedAt(-90)), 'from the beginning').to.equal('accepted');
+        expect(await judged(listed(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
+      });
+
+      it('is not for what it issued before or after that, to the second', async () => {
+        const notApproved = /the service of its issuer was not approved when it was issued/;
+        expect(await judged(listed(), issuedAt(-50))).to.match(notApproved);
+        expect(await judged(listed(), issuedAt(-10))).to.match(notApproved);
+        expect(await judged(listed(), issuedAt(-91))).to.match(notApproved);
+      });
+
+      it('is not when the time is not told, or is none of its certificate’s', async () => {
+        expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(
+          /it does not say when it was issued/,
+        );
+        const early = listed({ history: history({ since: '2001-01-01T00:00:00Z' }) });
+        expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(
+          /its time of issuance is not that of its signer/,
+        );
+      });
+
+      it('is not by a history of something else, or of no time', async () => {
+        const none = /^untrusted_chain/;
+        expect(await judged(listed({ history: history({ status: withdrawn }) }), issuedAt(-60))).to.match(
+          none,
+        );
+        const CA = 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC';
+        expect(await judged(listed({ history: history({ type: CA }) }), issuedAt(-60))).to.match(none);
+        expect(await judged(listed({ history: [] }), issuedAt(-60))).to.match(none);
+        const same = [...history(), { status: withdrawn, since: at(-90) }];
+        expect(await judged(listed({ history: same }), issuedAt(-60)), 'two begin at once').to.match(none);
+      });
+
+      it('is not for what it issued before it was granted, although it is now', async () => {
+        const now = { status: granted, since: at(-50), history: history({ status: withdrawn }) };
+        expect(await judged(listed(now), issuedAt(-60))).to.match(/was not approved when it was issued/);
+        expect(await judged(listed(now), issuedAt(-50))).to.equal('accepted');
+        expect(await judged(listed(now), issuedAt(-60), 'check')).to.equal('accepted');
+      });
     });
 
     it('is learnt from no list without the certificate of its signer', async () => {
@@ -383,6 +446,8 @@ describe('An issuer of credentials on a trust list', () => {
       expect(await verify()).to.equal('accepted');
       const impostor = await certify({ name: 'Impostor' });
       world.trustLists.clear(ACME);
+      // Nor does an impostor count where no copy of what was good is left.
+      await world.store.lists(ACME).dropCopies();
       publish({ signer: impostor, sequenceNumber: 2 }, OTHER);
       expect(await verify()).to.match(/untrusted/);
     });
@@ -402,6 +467,26 @@ describe('An issuer of credentials on a trust list', () => {
       expect((await refusal([`${PUBLIC_URL}/acme/trust-list/none`]))?.message).to.match(
         /publishes no such list/,
       );
+    });
+    it('is found on a list that a list of lists points to, and on no other', async () => {
+      const europe = await certify({ name: 'Europe' });
+      const LOTL = 'https://lists.example/lotl';
+      const [issuedAt, nextUpdate] = [-60, 86_400].map((seconds) =>
+        new Date((world.seconds + seconds) * 1000).toISOString(),
+      ) as [string, string];
+      const type = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+      const xml = (uri: string, list: XmlList, by: Certified) =>
+        lists.set(uri, signXml(xmlList({ issuedAt, nextUpdate, ...list }), by));
+      const services = [{ type, since: issuedAt, certificates: [rootOf(world.issuer)] }];
+      xml('https://de.example/list', { territory: 'DE', services }, operator);
+      const pointers = [{ uri: 'https://de.example/list', territory: 'DE', signers: [operator.certificate] }];
+      xml(LOTL, { type: LIST_OF_LISTS, territory: 'EU', pointers }, europe);
+      const following = { trustList: LOTL, signedBy: [pem(europe)], follow: {} };
+      await demand([LOTL], [following]);
+      expect(await verify()).to.equal('accepted');
+      publish({ entities: [] }, OTHER);
+      await demand([OTHER], [following, anchor({ trustList: OTHER })]);
+      expect(await verify()).to.match(/^untrusted_authority/);
     });
     it('is not looked for on a list that only points to others', async () => {
       const scheme = { PointersToOtherLoTE: [{ LoTELocation: 'https://elsewhere.example' }] };

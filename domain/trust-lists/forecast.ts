@@ -1,0 +1,89 @@
+import { hash } from 'node:crypto';
+
+/** What can end. */
+export const FORECAST_KINDS = [
+  'key-chain',
+  'authority',
+  'anchor',
+  'list-signer',
+  'followed-list',
+  'published-list',
+  'registration-certificate',
+] as const;
+export type ForecastKind = (typeof FORECAST_KINDS)[number];
+
+/** Which configurations fail when something ends. Ids. */
+export type Affected = { readonly issuance: readonly string[]; readonly presentation: readonly string[] };
+
+/** Whose business it is; both for what both sides need. */
+export type Side = keyof Affected;
+
+export type Ending = {
+  readonly kind: ForecastKind;
+  /** Of the thing; of a certificate its fingerprint. */
+  readonly id: string;
+  /** What people call it. */
+  readonly name: string;
+  readonly endsAt: Date;
+  /** The service sees to it by itself, as long as nothing is in the way. */
+  readonly renews: boolean;
+  readonly affects: Affected;
+  readonly advice: string;
+};
+
+/** An ending with its place among the others. */
+export type ForecastItem = Ending & { readonly key: string };
+
+export type ForecastQuery = {
+  readonly sides: ReadonlySet<Side>;
+  readonly until: Date | undefined;
+  readonly limit: number;
+  readonly after: string | undefined;
+};
+
+/** Configurations that one item names; the first by their ids. */
+const MAX_AFFECTED = 100;
+
+/**
+ * A page of what ends, the soonest first. What fails only configurations of a side that somebody has no say in is left out, and
+ * so are these.
+ */
+export function forecastPage(
+  endings: readonly Ending[],
+  { sides, until, limit, after }: ForecastQuery,
+): { readonly items: readonly ForecastItem[]; readonly next: string | undefined } {
+  const items = gathered(endings)
+    .flatMap((ending) => seenBy(ending, sides))
+    .filter(({ endsAt }) => until === undefined || endsAt <= until)
+    .map((ending): ForecastItem => ({ ...ending, key: keyOf(ending) }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1))
+    .filter(({ key }) => after === undefined || key > after);
+  const page = items.slice(0, limit);
+  return { items: page, next: items.length > limit ? page.at(-1)?.key : undefined };
+}
+
+/** Of one thing that several configurations name there is one item. */
+function gathered(endings: readonly Ending[]): readonly Ending[] {
+  const groups = Map.groupBy(endings, ({ kind, id }) => `${kind} ${id}`);
+  return [...groups.values()].flatMap((same) => {
+    const [first] = same;
+    if (first === undefined) return [];
+    const all = (side: Side) => [...new Set(same.flatMap(({ affects }) => affects[side]))].sort();
+    return [{ ...first, affects: { issuance: all('issuance'), presentation: all('presentation') } }];
+  });
+}
+
+/** What nothing rests on is nobody's business in particular. */
+function seenBy(ending: Ending, sides: ReadonlySet<Side>): readonly Ending[] {
+  const { affects } = ending;
+  const seen = (side: Side) => (sides.has(side) ? affects[side].slice(0, MAX_AFFECTED) : []);
+  const own = { issuance: seen('issuance'), presentation: seen('presentation') };
+  const isIdle = affects.issuance.length + affects.presentation.length === 0;
+  const isOwn = own.issuance.length + own.presentation.length > 0;
+  return isIdle || isOwn ? [{ ...ending, affects: own }] : [];
+}
+
+function keyOf({ endsAt, kind, id }: Ending): string {
+  const time = String(Math.max(0, endsAt.getTime())).padStart(16, '0');
+  return `${time}-${hash('sha256', `${kind} ${id}`, 'base64url').slice(0, 22)}`;
+}

@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import { Store } from '../../application/ports/store.ts';
+import { copyIdOf } from '../../application/trust-lists/list-copies.ts';
+import { pinSigners, thumbprintOf } from '../../application/trust-lists/verify-trust-list.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { addClient, type Populated, populate } from '../support/populated.ts';
+import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+type Item = {
+  readonly kind: string;
+  readonly id: string;
+  readonly endsAt: string;
+  readonly renews: boolean;
+  readonly affects: { readonly issuance: readonly string[]; readonly presentation: readonly string[] };
+  readonly advice: string;
+};
+
+const LIST = 'https://lists.example/list?key=secret';
+
+describe('What the trust of a tenant rests on', () => {
+  let service: TestService;
+  let acme: Populated;
+  let other: Populated;
+  let anchor: Certified;
+  let operator: Certified;
+  const ends = new Date(Date.now() + 9 * 86_400_000);
+
+  before(async () => {
+    service = await startTestService();
+    [acme, other] = [await populate(service, 'acme-corp'), await populate(service, 'bravo-corp')];
+    [anchor, operator] = [await certify({ name: 'Issuer', ca: true }), await certify({ name: 'Operator' })];
+    const trustAnchors = [
+      { certificate: pem(anchor) },
+      { trustList: LIST, signedBy: [pem(operator)], follow: { territories: ['DE'] } },
+    ];
+    const query = {
+      credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:x:1'] } }],
+    };
+    for (const id of ['first', 'second']) {
+      const json = { id, dcql_query: query, trustAnchors };
+      expect((await service.call('POST', '/verifier/config', { token: acme.token, json })).status).to.equal(
+        201,
+      );
+    }
+    const list = { sequenceNumber: 1, issuedAt: new Date(), nextUpdate: ends, entities: [] };
+    const copy = { list, documentHash: 'd', contentHash: 'c', checkedAt: new Date() };
+    const kept = service.service.container.get(Store).lists('acme-corp' as TenantId);
+    await kept.keepCopy(copyIdOf(LIST, pinSigners([pem(operator)])), { uri: LIST }, copy);
+    await kept.keepCopy('national', { uri: 'https://de.example/list', via: LIST }, copy);
+    await kept.keepCopy('unnamed', { uri: 'https://nobody.example/list' }, copy);
+  });
+  after(() => service.close());
+
+  const forecast = async (token = acme.token, query = '') => {
+    const answer = await service.call('GET', `/trust/forecast${query}`, { token });
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.body as Item[];
+  };
+  const of = (items: readonly Item[], kind: string) => items.filter((item) => item.kind === kind);
+
+  it('is every key chain that signs the requests of a configuration', async () => {
+    const call = (path: string, json: object) => service.call('POST', path, { token: other.token, json });
+    expect((await call('/key-chain', { id: 'further', usageType: 'access' })).status).to.equal(201);
+    const dcql_query = { credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:x:1'] } }] };
+    const several = { dcApiRequest: 'multisigned', furtherAccessKeyChainIds: ['further'] };
+    const written = await call('/verifier/config', { id: 'several', dcql_query, ...several });
+    expect(written.status, written.text).to.equal(201);
+    const further = of(await forecast(other.token), 'key-chain').find(({ id }) => id === 'further');
+    expect(further?.affects.presentation).to.deep.equal(['several']);
+  });
+
+  it('is told the soonest first, each thing once with all that fails then, and what to do', async () => {
+    const items = await forecast();
+    const times = items.map(({ endsAt }) => endsAt);
+    expect(times).to.deep.equal(times.toSorted());
+    const lists = of(items, 'followed-list');
+    expect(lists.map(({ id }) => id).sort()).to.deep.equal(
+      [copyIdOf(LIST, pinSigners([pem(operator)])), 'national'].sort(),
+    );
+    for (const list of lists) {
+      expect(list.affects).to.deep.equal({ issuance: [], presentation: ['first', 'second'] });
+      expect([list.endsAt, list.renews]).to.deep.equal([ends.toISOString(), true]);
+    }
+    const [trusted] = of(items, 'anchor');
+    expect(trusted?.id).to.equal(thumbprintOf(anchor.certificate));
+    expect(trusted?.affects.presentation).to.deep.equal(['first', 'second']);
+    const signers = of(items, 'list-signer').find(({ id }) => id === thumbprintOf(operator.certificate));
+    expect([signers?.affects.presentation, signers?.renews]).to.deep.equal([['first', 'second'], false]);
+    expect(of(items, 'published-list').map(({ id, renews }) => [id, renews])).to.deep.equal([
+      [acme.ids.trustList, true],
+    ]);
+    const keys = of(items, 'key-chain').find(({ id }) => id === acme.ids.keyChain);
+    expect(keys?.affects).to.deep.equal({ issuance: [acme.ids.credential], presentation: [] });
+    const authority = of(items, 'authority').find(({ id }) => id === acme.ids.keyChain);
+    expect(authority?.affects.presentation).to.include(acme.ids.presentation);
+    for (const { advice } of items) expect(advice).to.match(/\w/);
+    expect(JSON.stringify(items)).not.to.include('secret');
+  });
+
+  it('is told in pages, and up to a time', async () => {
+    const all = await forecast();
+    const seen: Item[] = [];
+    let path: string | undefined = '/trust/forecast?limit=3';
+    while (path !== undefined) {
+      const answer = await service.call('GET', path, { token: acme.token });
+      expect(answer.body).to.have.length.within(1, 3);
+      seen.push(...answer.body);
+      const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+      path = next && new URL(next).pathname + new URL(next).search;
+    }
+    expect(seen).to.deep.equal(all);
+    const soon = await forecast(acme.token, `?until=${ends.toISOString()}`);
+    expect(soon).to.deep.equal(all.filter(({ endsAt }) => endsAt <= ends.toISOString()));
+    for (const bad of ['limit=0', 'limit=501', 'cursor=x', 'until=soon'])
+      expect(
+        (await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status,
+        bad,
+      ).to.equal(400);
+  });
+
+  it('is told to each role as far as its configurations go', async () => {
+    const asking = await forecast(await addClient(acme, 'asks', { roles: ['presentation:manage'] }));
+    expect(of(asking, 'anchor')).to.have.length(1);
+    expect(asking.flatMap(({ affects }) => affects.issuance)).to.deep.equal([]);
+    const issuing = await forecast(await addClient(acme, 'issues', { roles: ['issuance:manage'] }));
+    expect(issuing.flatMap(({ affects }) => affects.presentation)).to.deep.equal([]);
+    expect([of(issuing, 'anchor'), of(issuing, 'followed-list')]).to.deep.equal([[], []]);
+    expect(of(issuing, 'key-chain').map(({ id }) => id)).to.include(acme.ids.keyChain);
+  });
+
+  it('is no business of another tenant', async () => {
+    const theirs = JSON.stringify(await forecast(other.token));
+    for (const own of [thumbprintOf(anchor.certificate), 'lists.example/list', 'first', acme.ids.keyChain])
+      expect(theirs).not.to.include(own);
+  });
+
+  it('names a list whose signer waits to be confirmed, with what to do', async () => {
+    const kept = service.service.container.get(Store).lists('acme-corp' as TenantId);
+    const id = copyIdOf(LIST, pinSigners([pem(operator)]));
+    const signer = anchor.certificate;
+    await kept.holdAgainst(id, { uri: LIST }, { fault: 'untrusted_signer', reason: 'x', signer }, new Date());
+    const held = of(await forecast(), 'followed-list').find((item) => item.id === id);
+    expect(held?.renews).to.equal(false);
+    expect(held?.advice).to.include('/trust/lists/{id}/confirm-signer');
+  });
+});

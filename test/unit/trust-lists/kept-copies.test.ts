@@ -1,0 +1,272 @@
+import { expect } from 'chai';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
+import type { EventPublisher, HeldListNotice } from '../../../application/ports/event-publisher.ts';
+import { Log } from '../../../application/ports/log.ts';
+import { RemoteError } from '../../../application/ports/remote.ts';
+import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
+import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
+import { tellHeldLists } from '../../../application/trust-lists/tell-held-lists.ts';
+import { pinSigners, thumbprintOf } from '../../../application/trust-lists/verify-trust-list.ts';
+import { trustListsProbe } from '../../../bootstrap/trust-lists-check.ts';
+import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import { addTenant } from '../../contract/store/builders.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import type { ListOptions } from '../../support/trust-list.ts';
+import { WalletProvider } from '../../support/wallet-provider.ts';
+import { signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
+import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification-flow/kit.ts';
+
+const URI = 'https://operator.example/lote?key=secret';
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+class SilentLog extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+
+describe('The good copy of a trust list of others', () => {
+  let store: MemoryStore;
+  let clock: SetClock;
+  let remote: FakeRemote;
+  let provider: WalletProvider;
+  let stranger: Certified;
+  let lists: TrustLists;
+
+  const iso = (milliseconds: number) => new Date(clock.time + milliseconds).toISOString();
+  const named = (name: string, sequenceNumber: number, scheme: object = {}): ListOptions => ({
+    sequenceNumber,
+    entities: [{ ...provider.entity(), name }],
+    scheme: { NextUpdate: iso(30 * DAY), ...scheme },
+  });
+  const answer = (body: string) => {
+    remote.answer = () => ({ status: 200, contentType: 'application/jwt', body: Buffer.from(body) });
+  };
+  const publish = (options: ListOptions) => answer(provider.list(options));
+  const restart = () => {
+    const settings = new FakeSettings();
+    const eventBus = new InProcessEventBus();
+    lists = new TrustLists({
+      ...{ store, remote, clock, settings, eventBus, log: new SilentLog() },
+      signatures: new NodeSignatures(),
+      certificates: new NodeCertificates(),
+      signedXmlDocuments: new XmlCryptoDocuments(),
+      tenantConfigurations: new TenantConfigurations({ store, settings, eventBus }),
+    });
+  };
+  const read = (signer: Certified = provider.operator) =>
+    lists.get(ACME, URI, pinSigners([pem(signer)])).then(
+      ({ entities }) => entities.map(({ name }) => name).join(','),
+      (error: unknown) => {
+        if (error instanceof TrustListRefusal) return error.fault;
+        throw error;
+      },
+    );
+  const events = () =>
+    store.forTenant(ACME, async ({ audit }) => {
+      const entries = await audit.list({ limit: 20, ascending: true, kind: 'followed-trust-list' } as never);
+      return entries.map(({ action, target, detail }) => ({ action, target, ...JSON.parse(detail) }));
+    });
+  const kept = async () => (await store.lists(ACME).keptLists(10))[0];
+  const isHealthy = () =>
+    trustListsProbe(store, clock)
+      .check()
+      .then(
+        () => true,
+        () => false,
+      );
+
+  beforeEach(async () => {
+    clock = new SetClock();
+    remote = new FakeRemote();
+    store = new MemoryStore();
+    await store.prepare('a tenant that reads trust lists', () => addTenant(store, { id: ACME }));
+    provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
+    stranger = await certify({ name: 'Stranger' });
+    restart();
+    publish(named('Fifth', 5));
+    expect(await read()).to.equal('Fifth');
+  });
+
+  it('survives a restart while its list cannot be had, for the hour that it would have counted anyway', async () => {
+    remote.answer = () => new RemoteError('timeout', 'late');
+    clock.time += HOUR - 60_000;
+    restart();
+    expect(await read()).to.equal('Fifth');
+    clock.time += 60_000;
+    restart();
+    expect(await read()).to.equal('unavailable');
+  });
+
+  it('counts until it ends where other content comes under its number; an event and the health say so', async () => {
+    publish(named('Another', 5));
+    clock.time += 2 * HOUR;
+    restart();
+    expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
+    const { failing } = lists.stats(ACME);
+    expect(failing.map(({ uri, reason }) => [uri, reason])).to.deep.equal([
+      [URI, 'sequence_reused: 5 after 5'],
+    ]);
+    clock.time += 26 * DAY;
+    restart();
+    publish(named('Another', 5));
+    expect(await read(), 'weeks later').to.equal('Fifth');
+    const [event, ...more] = await events();
+    expect(more, 'told once').to.deep.equal([]);
+    expect(event).to.deep.include({ action: 'held', target: 'https://operator.example/lote' });
+    expect(JSON.stringify(event)).to.include('sequence_reused: 5 after 5').and.not.include('secret');
+    clock.time += 5 * DAY;
+    expect(await read(), 'it has ended').to.equal('sequence_reused');
+    publish(named('Sixth', 6));
+    clock.time += 60_000;
+    expect([await read(), await isHealthy()]).to.deep.equal(['Sixth', true]);
+  });
+
+  it('does not stand in for an older release, nor for one that is damaged', async () => {
+    restart();
+    publish(named('Fourth', 4));
+    expect(await read()).to.equal('sequence_went_back');
+    clock.time += 60_000;
+    answer('<html>moved</html>');
+    expect(await read()).to.equal('malformed');
+  });
+
+  it('goes on where somebody else signs; the new signer vouches for nobody, and waits for a person', async () => {
+    const changed = () => answer(provider.list({ ...named('Changed', 6), signer: stranger }));
+    clock.time += 2 * HOUR;
+    changed();
+    expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
+    expect((await kept())?.held).to.deep.include({
+      fault: 'untrusted_signer',
+      signer: stranger.certificate,
+    });
+    restart();
+    clock.time += HOUR;
+    expect(await read()).to.equal('Fifth');
+    const [event, ...more] = await events();
+    expect(more).to.deep.equal([]);
+    expect(JSON.stringify(event)).to.include(thumbprintOf(stranger.certificate));
+    clock.time += 30 * DAY;
+    changed();
+    expect(await read(), 'it has ended').to.equal('untrusted_signer');
+  });
+
+  it('is told to other systems once for each thing that came, and again when the broker did not have it', async () => {
+    const told: HeldListNotice[] = [];
+    let answer: 'taken' | 'refused' | 'lost' = 'lost';
+    const publisher = {
+      isReady: true,
+      async tellHeldList(notice: HeldListNotice) {
+        if (answer === 'lost') throw new Error('the broker is gone');
+        told.push(notice);
+        return answer === 'taken';
+      },
+    } as unknown as EventPublisher;
+    const tell = () => tellHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
+    await tell();
+    publish(named('Another', 5));
+    clock.time += 2 * HOUR;
+    await read();
+    expect(await tell().catch(() => 'lost')).to.equal('lost');
+    answer = 'taken';
+    await tell();
+    await tell();
+    expect(told).to.have.length(1);
+    expect(told[0]).to.deep.include({ tenantId: ACME, list: 'https://operator.example/lote' });
+    expect(JSON.stringify(told)).not.to.include('secret');
+    publish(named('Sixth', 6));
+    clock.time += 2 * HOUR;
+    await read();
+    publish(named('Another', 6));
+    clock.time += 2 * HOUR;
+    await read();
+    answer = 'refused';
+    await tell();
+    await tell();
+    expect(told, 'who refuses it does not get it again').to.have.length(2);
+  });
+
+  it('names no signer whose signature does not hold', async () => {
+    const borrowed = provider.list({ ...named('Borrowed', 6), header: { x5c: [stranger.certificate] } });
+    answer(borrowed);
+    clock.time += 2 * HOUR;
+    expect(await read()).to.equal('Fifth');
+    const held = (await kept())?.held;
+    expect([held?.fault, held?.signer]).to.deep.equal(['untrusted_signer', undefined]);
+  });
+
+  it('goes on where the list of another territory stands at its address', async () => {
+    publish(named('German', 6, { SchemeTerritory: 'DE' }));
+    clock.time += 2 * HOUR;
+    expect(await read()).to.equal('German');
+    publish(named('French', 7, { SchemeTerritory: 'FR' }));
+    clock.time += 2 * HOUR;
+    expect(await read()).to.equal('German');
+    expect((await kept())?.held?.reason).to.equal('another_list: of FR instead of DE');
+  });
+
+  it('is that of one set of signers and of one tenant', async () => {
+    restart();
+    answer(provider.list({ ...named('Changed', 6), signer: stranger }));
+    const third = await certify({ name: 'Third' });
+    expect(await read(third)).to.equal('untrusted_signer');
+  });
+
+  it('stands in for nothing that cannot be had once the cache was cleared', async () => {
+    await store.lists(ACME).distrustCopies();
+    restart();
+    remote.answer = () => new RemoteError('timeout', 'late');
+    expect(await read()).to.equal('unavailable');
+    clock.time += 60_000;
+    publish(named('Another', 5));
+    expect(await read()).to.equal('Fifth');
+  });
+
+  it('is forgotten a week after it ended and was asked for last', async () => {
+    const { maintenance } = store;
+    const forget = (days: number) => maintenance.forgetKeptTrustLists(new Date(clock.time + days * DAY), 10);
+    expect(await forget(29)).to.equal(0);
+    expect([await forget(31), await kept()]).to.deep.equal([1, undefined]);
+  });
+
+  describe('in XML', () => {
+    const xml = (list: XmlList, by: Certified) => answer(signXml(xmlList(list), by));
+    const fault = async () => {
+      restart();
+      clock.time += 60_000;
+      return read();
+    };
+
+    it('is the same release with other dates, and another one with other content', async () => {
+      const operator = await certify({ name: 'Operator' });
+      const own = (more: XmlList) =>
+        xml({ sequenceNumber: 9, issuedAt: '2020-01-01T00:00:00Z', ...more }, operator);
+      const get = () =>
+        lists.get(ACME, URI, pinSigners([pem(operator)])).then(
+          (list) => list.nextUpdate?.toISOString(),
+          (error: Error) => error.message,
+        );
+      own({ nextUpdate: iso(DAY) });
+      const first = await get();
+      await fault();
+      own({ nextUpdate: iso(2 * DAY) });
+      restart();
+      const second = await get();
+      expect([first, second]).to.have.length(2);
+      expect(second).to.not.equal(first);
+      own({ nextUpdate: iso(3 * DAY), version: '5' });
+      restart();
+      expect(await get(), 'what was good').to.equal(second);
+      xml({ sequenceNumber: 10, issuedAt: '2020-01-01T00:00:00Z' }, stranger);
+      restart();
+      expect(await get()).to.equal(second);
+      const held = (await store.lists(ACME).keptLists(10)).map((one) => one.held?.signer);
+      expect(held).to.include(stranger.certificate);
+    });
+  });
+});

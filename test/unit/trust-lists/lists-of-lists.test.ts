@@ -1,0 +1,226 @@
+import { expect } from 'chai';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
+import { Log } from '../../../application/ports/log.ts';
+import { RemoteError } from '../../../application/ports/remote.ts';
+import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
+import { askLists } from '../../../application/trust-lists/ask-lists.ts';
+import { areSame, gatherAnchors, type ListSource } from '../../../application/trust-lists/listed-anchors.ts';
+import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
+import { signersOf } from '../../../application/trust-lists/verify-trust-list.ts';
+import { credentialIssuers } from '../../../domain/trust-lists/select-certificates.ts';
+import { addTenant } from '../../contract/store/builders.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { type Certified, certify } from '../../support/test-certificates.ts';
+import { trustList } from '../../support/trust-list.ts';
+import { LIST_OF_LISTS, signXml, type XmlList, type XmlPointer, xmlList } from '../../support/xml-list.ts';
+import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification-flow/kit.ts';
+
+const LOTL = 'https://lists.example/lotl';
+const TYPE = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+const XML = 'application/vnd.etsi.tsl+xml';
+const addressOf = (territory: string) => `https://${territory.toLowerCase()}.example/list`;
+
+class SilentLog extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+
+describe('A list of lists', () => {
+  let clock: SetClock;
+  let remote: FakeRemote;
+  let lists: TrustLists;
+  let europe: Certified;
+  let foe: Certified;
+  const operators = new Map<string, Certified>();
+  const issuers = new Map<string, Certified>();
+  const published = new Map<string, string | RemoteError>();
+
+  before(async () => {
+    europe = await certify({ name: 'Europe' });
+    foe = await certify({ name: 'Foe' });
+    for (const territory of ['DE', 'FR', 'IT']) {
+      operators.set(territory, await certify({ name: `Operator ${territory}` }));
+      issuers.set(territory, await certify({ name: `Issuer ${territory}`, ca: true }));
+    }
+  });
+  beforeEach(async () => {
+    clock = new SetClock();
+    remote = new FakeRemote();
+    remote.answer = (url) => {
+      const text = published.get(url) ?? new RemoteError('unreachable', 'nobody there');
+      return text instanceof Error ? text : { status: 200, contentType: XML, body: Buffer.from(text) };
+    };
+    const store = new MemoryStore();
+    await store.prepare('a tenant that reads trust lists', () => addTenant(store, { id: ACME }));
+    const settings = new FakeSettings();
+    const eventBus = new InProcessEventBus();
+    lists = new TrustLists({
+      ...{ store, remote, clock, settings, eventBus, log: new SilentLog() },
+      signatures: new NodeSignatures(),
+      certificates: new NodeCertificates(),
+      signedXmlDocuments: new XmlCryptoDocuments(),
+      tenantConfigurations: new TenantConfigurations({ store, settings, eventBus }),
+    });
+    published.clear();
+    for (const territory of operators.keys()) national(territory);
+    pointTo(['DE', 'FR', 'IT'].map((territory) => pointer(territory)));
+  });
+
+  const dates = { issuedAt: '2020-01-01T00:00:00Z', nextUpdate: '2049-01-01T00:00:00Z' };
+  const signerOf = (territory: string) => operators.get(territory) as Certified;
+  const certificateOf = (territory: string) => issuers.get(territory)?.certificate ?? '';
+  const national = (territory: string, changes: XmlList = {}, by = signerOf(territory)) => {
+    const services = [{ type: TYPE, since: dates.issuedAt, certificates: [certificateOf(territory)] }];
+    published.set(addressOf(territory), signXml(xmlList({ ...dates, territory, services, ...changes }), by));
+  };
+  const pointer = (territory: string, changes: Partial<XmlPointer> = {}): XmlPointer => ({
+    ...{ uri: addressOf(territory), territory, mimeType: XML },
+    ...{ signers: [signerOf(territory).certificate], ...changes },
+  });
+  const pointTo = (pointers: readonly XmlPointer[], by = europe) =>
+    published.set(LOTL, signXml(xmlList({ ...dates, type: LIST_OF_LISTS, territory: 'EU', pointers }), by));
+  const source = (changes: Partial<ListSource> = {}): ListSource => ({
+    ...{ uri: LOTL, signers: signersOf([europe.certificate]), purpose: credentialIssuers(), follow: {} },
+    ...changes,
+  });
+  const ask = (one = source()) => askLists(lists, ACME, [one]);
+  /** Territories whose issuer counts. */
+  const vouched = async (one = source()) => {
+    const anchors = [...gatherAnchors(await ask(one)).values()].map(({ certificate }) => certificate);
+    return [...issuers].flatMap(([territory, { certificate }]) =>
+      anchors.includes(certificate) ? [territory] : [],
+    );
+  };
+  const refusals = async (one = source()) =>
+    (await ask(one)).flatMap((asked) => ('refusal' in asked ? [asked.refusal.message] : []));
+
+  it('leads to the national lists, each under the signer that it names', async () => {
+    expect(await vouched()).to.deep.equal(['DE', 'FR', 'IT']);
+    const [anchor] = gatherAnchors(await ask()).values();
+    expect(anchor?.listings[0]?.list).to.deep.equal({ uri: addressOf('DE'), sequenceNumber: 1, via: LOTL });
+  });
+
+  it('is followed by who says so alone', async () => {
+    const { follow: _follow, ...unsaid } = source();
+    expect(await vouched(unsaid)).to.deep.equal([]);
+    const [refusal] = await refusals(unsaid);
+    expect(refusal).to.match(/^malformed: it only points to other lists/);
+  });
+
+  it('is asked for the territories that count, and nobody else is called', async () => {
+    expect(await vouched(source({ follow: { territories: ['FR'] } }))).to.deep.equal(['FR']);
+    expect(remote.calls.map(({ url }) => url)).to.deep.equal([LOTL, addressOf('FR')]);
+  });
+
+  it('gives the same lists as long as nothing changes, so that what was made of them stays', async () => {
+    const one = source();
+    expect(areSame(await ask(one), await ask(one))).to.equal(true);
+    expect(remote.calls).to.have.length(4);
+  });
+
+  const broken: Readonly<Record<string, [() => void, RegExp]>> = {
+    'cannot be had': [() => published.delete(addressOf('FR')), /^unavailable/],
+    'is signed by somebody else': [() => national('FR', {}, foe), /^untrusted_signer/],
+    'is signed by who signs another one': [() => national('FR', {}, signerOf('DE')), /^untrusted_signer/],
+    'is that of another territory': [
+      () => national('FR', { territory: 'DE' }),
+      /^another_list: of DE instead of FR/,
+    ],
+    'says no territory': [
+      () => published.set(addressOf('FR'), signXml(xmlList(dates), signerOf('FR'))),
+      /^another_list: of no territory instead of FR/,
+    ],
+    'has ended': [() => national('FR', { nextUpdate: '2020-02-01T00:00:00Z' }), /^outdated/],
+    'points to lists itself': [
+      () => national('FR', { type: LIST_OF_LISTS, pointers: [pointer('IT')] }),
+      /^malformed: it only points to other lists: lists are followed one step far/,
+    ],
+  };
+  for (const [what, [breakIt, reason]] of Object.entries(broken)) {
+    it(`goes on where a national list ${what}, for whose issuers nobody vouches`, async () => {
+      breakIt();
+      expect(await vouched()).to.deep.equal(['DE', 'IT']);
+      const [refusal, ...more] = await refusals();
+      expect([refusal, more]).to.satisfy(
+        ([one, others]: [string, string[]]) => reason.test(one) && others.length === 0,
+      );
+    });
+  }
+
+  it('waits for no list that does not answer longer than for all of them together', async () => {
+    const { request } = remote;
+    remote.request = (url, options) =>
+      url === addressOf('FR') ? new Promise(() => {}) : request.call(remote, url, options);
+    const start = performance.now();
+    const asked = await askLists(lists, ACME, [source()], 200);
+    expect(performance.now() - start).to.be.lessThan(2_000);
+    const anchors = [...gatherAnchors(asked).values()].map(({ certificate }) => certificate);
+    expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
+    const [refusal] = asked.flatMap((one) => ('refusal' in one ? [one.refusal.message] : []));
+    expect(refusal).to.equal('unavailable: it is still being read');
+  });
+
+  it('that somebody else signed leads nowhere', async () => {
+    pointTo([pointer('DE')], foe);
+    expect(await vouched()).to.deep.equal([]);
+    expect(remote.calls).to.have.length(1);
+  });
+
+  it('does not go round: what points to itself, to lists of lists, or to what people read is not followed', async () => {
+    pointTo([
+      pointer('DE', { uri: LOTL, signers: [europe.certificate], territory: 'EU' }),
+      pointer('DE', { uri: 'https://other.example/lotl', type: LIST_OF_LISTS, territory: 'EU' }),
+      pointer('DE', { uri: 'https://de.example/list.pdf', mimeType: 'application/pdf' }),
+      pointer('DE', { uri: 'no address' }),
+      pointer('FR', { signers: [] }),
+      pointer('IT'),
+      pointer('IT', { signers: [foe.certificate] }),
+    ]);
+    expect(await vouched()).to.deep.equal(['IT']);
+    expect(remote.calls.map(({ url }) => url)).to.deep.equal([LOTL, addressOf('IT')]);
+  });
+
+  it('of more lists than there are countries is not believed', async () => {
+    const many = (count: number) =>
+      pointTo(
+        Array.from({ length: count }, (_, at) =>
+          pointer('DE', { uri: `https://${at}.example/`, territory: 'XX' }),
+        ),
+      );
+    many(65);
+    expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
+  });
+
+  it('may be one of trusted entities, and point to lists of either form', async () => {
+    const seconds = Math.floor(clock.time / 1000);
+    const german = {
+      name: 'R',
+      services: [{ type: 'PID/Issuance', certificates: [certificateOf('DE')] }],
+    };
+    const SchemeTerritory = 'DE';
+    const signer = signerOf('DE');
+    published.set(
+      addressOf('DE'),
+      trustList({ entities: [german], signer, scheme: { SchemeTerritory } }, seconds),
+    );
+    const pointers = ['DE', 'FR'].map((territory) => ({
+      LoTELocation: addressOf(territory),
+      ServiceDigitalIdentities: [{ X509Certificates: [{ val: signerOf(territory).certificate }] }],
+      LoTEQualifiers: [{ LoTEType: 'x', SchemeTerritory: territory, MimeType: 'application/jwt' }],
+    }));
+    const scheme = { LoTEType: 'x', PointersToOtherLoTE: pointers };
+    published.set(LOTL, trustList({ entities: [], signer: europe, scheme }, seconds));
+    expect(await vouched()).to.deep.equal(['DE', 'FR']);
+    published.set(
+      addressOf('DE'),
+      trustList({ entities: [german], signer: foe, scheme: { SchemeTerritory } }, seconds),
+    );
+    lists.clear(ACME);
+    clock.time += 3 * 3_600_000;
+    expect(await vouched(), 'the good copy').to.deep.equal(['DE', 'FR']);
+  });
+});
