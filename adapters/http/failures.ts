@@ -49,6 +49,7 @@ const RENDERINGS = {
   invalid_token: { status: 401, title: 'Invalid access token' },
   insufficient_scope: { status: 403, title: 'Insufficient scope' },
   missing_interaction_type: { status: 400, title: 'Missing interaction type' },
+  redirect_to_web: { status: 400, title: 'Redirect to the web' },
   invalid_session: { status: 400, title: 'Invalid session' },
   access_denied: { status: 400, title: 'Access denied' },
   invalid_credential_request: { status: 400, title: 'Invalid credential request' },

@@ -14,6 +14,7 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
+import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { AcceptInteractionPage, AcceptInteractionPresentation } from './accept-interaction.ts';
 import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
 import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
@@ -29,8 +30,8 @@ export class BeginInteraction extends needs({
   settings: ServiceSettings,
 }) {
   /**
-   * @throws Failure `invalid_request` and the like as for a pushed request, `missing_interaction_type`, and what
-   *   `OAuthCallers` throws.
+   * @throws Failure `invalid_request` and the like as for a pushed request, `missing_interaction_type`,
+   *   `redirect_to_web`, and what `OAuthCallers` throws.
    */
   async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
     const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
@@ -38,7 +39,9 @@ export class BeginInteraction extends needs({
     const configured = await tenantConfigurations.serving(tenantId);
     const endpoint = 'interactive-authorization';
     const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
-    const types = readInteractionTypes(oauth.form['interaction_types_supported']);
+    const { interaction_types_supported: listed } = oauth.form;
+    if (listed === undefined) await this.#leadToWeb(configured, oauth.form, caller);
+    const types = readInteractionTypes(listed);
     // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
     const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
     const request = await readRequest(this.ports, configured, oauth.form, caller, needs);
@@ -68,6 +71,24 @@ export class BeginInteraction extends needs({
     const { change, answer } = await interactionSteps.ask(configured, authorization, interaction, now);
     await openAuthorization(store, tenantId, { ...authorization, ...change }, caller, clock.now());
     return answer;
+  }
+
+  /**
+   * Wallets that know this endpoint from OAuth 2.0 for First-Party Applications ask here first, whatever they ask for.
+   * They are told to go on at the authorization endpoint (section 5.2.2.1 there) where that leads to a code.
+   * @throws Failure `redirect_to_web`, and what is wrong with the request.
+   */
+  async #leadToWeb(
+    configured: TenantConfiguration,
+    form: OAuthRequest['form'],
+    caller: OAuthCaller,
+  ): Promise<void> {
+    // Such a request needs no response_type.
+    const asked = { response_type: 'code', ...form };
+    const needs = { redirectUri: false, codeChallenge: false };
+    const { credentialConfigurationIds } = await readRequest(this.ports, configured, asked, caller, needs);
+    const actions = requiredActions(await configured.credentialConfigurations(), credentialConfigurationIds);
+    if (actions.length === 0) throw new Failure('redirect_to_web', 'go on at the authorization endpoint');
   }
 }
 

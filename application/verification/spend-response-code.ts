@@ -23,6 +23,9 @@ import { SessionOutcomes } from './session-outcomes.ts';
 /** A backend that is slow is waited for at the end of the five minutes, too. */
 const DELIVERY_MS = 60_000;
 
+/** So often the session is read anew when it moved meanwhile. */
+const TRIES = 4;
+
 /**
  * Takes the code that the browser brought back (OpenID4VP 1.0 sections 13.3 and 14.3): proof that the person at the browser is
  * the one whose wallet answered. A result that waited for it is handed out with it, once.
@@ -38,24 +41,32 @@ export class SpendResponseCode extends needs({
    */
   execute(caller: RememberedCaller, id: SessionId, responseCode: string): Promise<SeenSession> {
     return attemptFor(this.ports, caller, async (known, present) => {
-      const session = visible(present, (await known.confirm(known.reads.session(id))).session);
-      const { outcome } = session;
-      if (outcome === null || !isGood(outcome, responseCode, known.now)) throw badCode();
       const tenant = await known.configured.tenant();
-      const spent = await this.#spend(known, session, {
-        ...outcome,
-        responseCodeUsedAt: known.now.toISOString(),
-      });
-      return { session: spent, tenant, now: this.ports.clock.now() };
+      for (let left = TRIES - 1; ; left--) {
+        const session = visible(present, (await known.confirm(known.reads.session(id))).session);
+        const { outcome } = session;
+        if (outcome === null || !isGood(outcome, responseCode, known.now)) throw badCode();
+        const used = { ...outcome, responseCodeUsedAt: known.now.toISOString() };
+        try {
+          const spent = await this.#spend(known, session, used);
+          return { session: spent, tenant, now: this.ports.clock.now() };
+        } catch (error) {
+          // That the wallet fetched the request may be noted just now, which makes no code bad.
+          if (!(error instanceof Moved) || left === 0) throw error;
+        }
+      }
     });
   }
 
-  /** The version decides between those that bring the same code at once. */
+  /**
+   * The version decides between those that bring the same code at once.
+   * @throws Moved when the session is at another version by now; nothing has happened then.
+   */
   async #spend(known: Known, session: Session, spent: SessionOutcome): Promise<Session> {
     const { now } = known;
     const { awaiting: verified, ...rest } = spent;
     if (!awaitsResponseCode(session.outcome) || verified === undefined) {
-      const committed = await known.commit({ session: noted(session, spent) }, { session: badCode });
+      const committed = await known.commit({ session: noted(session, spent) }, { session: moved });
       return { ...session, outcome: spent, ...committed.session, updatedAt: now };
     }
     if (isTerminal(session.status)) throw badCode();
@@ -63,7 +74,7 @@ export class SpendResponseCode extends needs({
     const outcome = { ...rest, ...verified };
     if (webhook === undefined) {
       const change = { session: noted(session, outcome, 'complete') };
-      const committed = await known.commit(change, { session: badCode });
+      const committed = await known.commit(change, { session: moved });
       return { ...session, outcome, ...committed.session, updatedAt: now };
     }
     const { resultDelivery, sessionOutcomes } = this.ports;
@@ -73,7 +84,7 @@ export class SpendResponseCode extends needs({
     const lastsUntil = new Date(now.getTime() + DELIVERY_MS);
     const claimed = await known.claim(
       { session: { ...noted(session, claim), lastsUntil } },
-      { session: badCode },
+      { session: moved },
     );
     const about = { configured: known.configured, session: session.id };
     // The browser is back already, so an address in the answer leads nobody anywhere.
@@ -100,9 +111,17 @@ function isGood(outcome: SessionOutcome, responseCode: string, now: Date): boole
   return now.getTime() < Date.parse(responseCodeAt) + RESPONSE_CODE_SECONDS * 1000;
 }
 
+const BAD_CODE = 'this response_code does not belong to the session, was used or is too old';
+
 function badCode(): Failure {
-  return new Failure(
-    'forbidden',
-    'this response_code does not belong to the session, was used or is too old',
-  );
+  return new Failure('forbidden', BAD_CODE);
 }
+
+/** Another change came first. Whoever brought the same code is seen by the next reading. */
+class Moved extends Failure {
+  constructor() {
+    super('forbidden', BAD_CODE);
+  }
+}
+
+const moved = () => new Moved();

@@ -36,6 +36,7 @@ export const FAILURE_CODES = [
   'insufficient_scope',
   // Interactive authorization (OpenID4VCI 1.1, OAuth 2.0 for First-Party Applications)
   'missing_interaction_type',
+  'redirect_to_web',
   'invalid_session',
   'access_denied',
   // OpenID4VCI 1.0

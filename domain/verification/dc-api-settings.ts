@@ -25,6 +25,7 @@ export const dcApiMembers = {
         '(OpenID4VP 1.0 appendix A.3.2), those of furtherAccessKeyChainIds besides',
     ),
   furtherAccessKeyChainIds: listUpTo(Reference, 4)
+    .meta({ uniqueItems: true })
     .nullish()
     .describe(
       'With dcApiRequest multisigned: further key chains that sign the same request, for wallets that know the verifier by ' +
@@ -34,6 +35,7 @@ export const dcApiMembers = {
     .array(z.enum(DC_API_PROTOCOLS))
     .min(1)
     .max(2)
+    .meta({ uniqueItems: true })
     .default(['openid4vp'])
     .describe(
       'What the browser is offered: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, for mdocs alone, as some ' +

@@ -37,6 +37,10 @@ export class AdminClient {
     return this.#call<T>('POST', path, body);
   }
 
+  delete(path: string): Promise<unknown> {
+    return this.#call('DELETE', path);
+  }
+
   async #call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await fetch(this.#address + path, {
       method,

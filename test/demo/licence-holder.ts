@@ -1,7 +1,7 @@
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
-import type { PresentationRequest, StoredCredential } from '../wallets/openid4vc/wallet.ts';
+import type { PresentationRequest, StoredCredential } from '../wallets/openid4vc/credentials.ts';
 
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 const NAMESPACE = 'org.iso.18013.5.1';

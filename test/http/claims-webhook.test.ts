@@ -9,7 +9,7 @@ import { Backend } from '../support/backend.ts';
 import { issue } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { readableClaims } from '../wallets/openid4vc/wallet.ts';
+import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 
 const KEY = 'the-secret-key-of-the-backend';
 const auth = { type: 'apiKey', config: { headerName: 'X-Backend-Key', value: KEY } };

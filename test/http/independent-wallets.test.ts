@@ -5,12 +5,8 @@ import { loadOracles } from '../support/oracles.ts';
 import { withoutIssuers } from '../support/results.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
-import {
-  Openid4vcWallet,
-  readableClaims,
-  type StoredCredential,
-  unnotified,
-} from '../wallets/openid4vc/wallet.ts';
+import { readableClaims, type StoredCredential } from '../wallets/openid4vc/credentials.ts';
+import { Openid4vcWallet, unnotified } from '../wallets/openid4vc/wallet.ts';
 
 const PORTRAIT = Buffer.from('not really a picture').toString('base64url');
 /** ISO/IEC 18013-5 section 7.2.1, the mandatory elements. */
@@ -152,6 +148,28 @@ describe('wallets and readers of other people', () => {
       expect(seen.body.status).to.equal('completed');
     });
   }
+
+  it('take what is asked for on a page where other credentials need an interaction', async function () {
+    if (wallets === undefined) return this.skip();
+    await post('/verifier/config', {
+      id: 'first',
+      dcql_query: {
+        credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
+      },
+      trustAnchors: [{ keyChainId: 'gb' }],
+    });
+    await post('/issuer/credentials', {
+      id: 'badge',
+      config: { format: 'dc+sd-jwt', scope: 'badge', display: [{ name: 'Badge', locale: 'en' }] },
+      vct: 'urn:badge:1',
+      claims: { role: 'friend' },
+      iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'first' }],
+    });
+    const flow = 'authorization_code';
+    const { uri } = await offer(flow, ['pid']);
+    const { credentials: received } = await wallets.serve({ offer: uri, flow, anchors: [anchor] });
+    expect(received.map(({ configurationId }) => configurationId)).to.deep.equal(['pid']);
+  });
 
   describe('wait for what the issuer promised', () => {
     let backend: Backend;

@@ -3,7 +3,7 @@ import { Issuer } from '../support/interactive-issuer.ts';
 import { CURRENT, type InteractiveWallet, WIRES } from '../support/interactive-wallet.ts';
 import type { Held } from '../support/present.ts';
 import { withoutIssuers } from '../support/results.ts';
-import { readableClaims } from '../wallets/openid4vc/wallet.ts';
+import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 
 describe('Interactive authorization', () => {
   let issuer: Issuer;

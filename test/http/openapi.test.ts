@@ -104,6 +104,37 @@ describe('the description of the service', () => {
     }
   });
 
+  it('allows no query of a kind that is always refused', async () => {
+    const { body } = await service.call('GET', '/openapi.json');
+    const read = (path: readonly string[]) =>
+      path.reduce<Record<string, unknown>>((value, name) => {
+        const { $ref } = (value[name] ?? {}) as { $ref?: string };
+        const target = $ref?.slice('#/components/schemas/'.length);
+        return (target === undefined ? value[name] : body.components.schemas[target]) as typeof value;
+      }, body);
+    const operation = [
+      'paths',
+      '/verifier/config',
+      'post',
+      'requestBody',
+      'content',
+      'application/json',
+      'schema',
+    ];
+    for (const name of ['dcApiProtocols', 'furtherAccessKeyChainIds']) {
+      const { anyOf = [{}], ...own } = read([...operation, 'properties', name]) as { anyOf?: object[] };
+      expect({ ...anyOf[0], ...own }, name).to.have.property('uniqueItems', true);
+    }
+    const query = [...operation, 'properties', 'dcql_query', 'properties'];
+    const credential = [...query, 'credentials', 'items', 'properties'];
+    // OpenID4VP 1.0 section 7, and sections 6.1 and 6.2
+    const path = read([...credential, 'claims', 'items', 'properties', 'path']);
+    expect(path['prefixItems']).to.deep.equal([{ type: 'string' }]);
+    expect(read([...credential, 'claim_sets', 'items'])['uniqueItems']).to.equal(true);
+    const options = read([...query, 'credential_sets', 'items', 'properties', 'options', 'items']);
+    expect(options['uniqueItems']).to.equal(true);
+  });
+
   it('tells the roles of every protected route', async () => {
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     for (const route of collectRoutes(service.service.container)) {

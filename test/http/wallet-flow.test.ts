@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
-import { Openid4vcWallet, readableClaims, type StoredCredential } from '../wallets/openid4vc/wallet.ts';
+import { readableClaims, type StoredCredential } from '../wallets/openid4vc/credentials.ts';
+import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 const KEY = 'the-key-of-the-ministry';
 const CITIZEN = {

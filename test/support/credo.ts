@@ -8,6 +8,8 @@ export type ReceivedByCredo = {
   readonly format: 'dc+sd-jwt' | 'mso_mdoc';
   /** Whether it could report on it. */
   readonly notified: boolean;
+  /** As many as keys were proved. */
+  readonly copies: number;
   readonly claims: Readonly<Record<string, unknown>>;
 };
 
@@ -20,12 +22,22 @@ export type PresentedByCredo =
   | { readonly status?: undefined; readonly data: Readonly<Record<string, unknown>> };
 
 type Order = {
-  readonly offer: string;
-  readonly flow: string;
+  /** Absent: nothing is collected, unless by `renew`. */
+  readonly offer?: string;
+  readonly flow?: string;
   /** Of issuers and verifiers; DER in standard base64. */
   readonly anchors: readonly string[];
   /** What is presented afterwards, in this order. */
   readonly requests?: readonly AskedOfCredo[];
+  /** Names a wallet that later orders go on with. */
+  readonly wallet?: string;
+  readonly txCode?: string;
+  /** Keys of each credential. */
+  readonly batch?: number;
+  /** Collects again by the refresh token. */
+  readonly renew?: boolean;
+  /** Attests the wallet; the private key as a JWK, the certificate as DER in standard base64. */
+  readonly provider?: { readonly clientId: string; readonly key: object; readonly certificate: string };
 };
 
 type Served = {

@@ -117,8 +117,8 @@ export class TestRegistrar {
     return this.calls.filter((call) => call.path === path);
   }
 
-  /** A registration certificate for these credentials, as far as it is not bent. */
-  certificate(credentials: readonly Members[] | undefined): string {
+  /** A registration certificate for these credentials, and for what may be issued, as far as it is not bent. */
+  certificate(credentials: readonly Members[] | undefined, provided?: readonly Members[]): string {
     const iat = now();
     const header = {
       alg: 'ES256',
@@ -134,6 +134,7 @@ export class TestRegistrar {
       registry_uri: this.url,
       entitlements: ['https://uri.etsi.org/19475/Entitlement/Service_Provider'],
       credentials: credentials?.map(({ claims, ...rest }) => ({ ...rest, claim: claims })),
+      provides_attestations: provided,
       intended_use_id: randomUUID(),
       policy_id: ['0.4.0.19475.3.1'],
       iat,
@@ -194,7 +195,7 @@ export class TestRegistrar {
     if (call === 'GET /relying-parties') return json(response, 200, this.parties);
     if (call === 'POST /access-certificates') return json(response, 201, await this.#certify(body));
     if (call === 'POST /registration-certificates') {
-      const { id } = this.register(body['credentials'], body['rpId']);
+      const { id } = this.register(body['credentials'], body['rpId'], body['provided_attestations']);
       return json(response, 201, this.issued.get(id));
     }
     const [, id = ''] = /^GET \/registration-certificates\/(.+)$/.exec(call) ?? [];
@@ -206,9 +207,10 @@ export class TestRegistrar {
   register(
     credentials: readonly Members[] | undefined,
     relyingPartyId = 'party-1',
+    provided?: readonly Members[],
   ): { id: string; jwt: string } {
     const id = randomUUID();
-    const jwt = this.certificate(credentials);
+    const jwt = this.certificate(credentials, provided);
     this.issued.set(id, { id, jwt, cwt: 'aa', intendedUse: 'x', relyingPartyId, revoked: null });
     return { id, jwt };
   }

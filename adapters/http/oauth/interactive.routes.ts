@@ -69,7 +69,8 @@ export const interactiveRoutes = family(
         'address in the newest form, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. ' +
         'Each answer has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect, ' +
         'which brings the code instead when the page was the last step. ' +
-        'Configurations without `iaeActions` ask for nothing, so that the code comes at once.',
+        'Configurations without `iaeActions` ask for nothing, so that the code comes at once; a wallet that lists no types is ' +
+        'told `redirect_to_web` there, and goes on with a pushed request.',
       surface: 'oauth',
       body: z.record(z.string(), z.string()),
       example: {

@@ -85,7 +85,13 @@ export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 const KnownPath = listUpTo(
   z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative().max(MAX_POSITION)]),
   MAX_DEPTH,
-).describe('Member names, positions, or null for all entries of an array; it begins with a name');
+).meta({
+  description: 'Member names, positions, or null for all entries of an array; it begins with a name',
+  prefixItems: [{ type: 'string' }],
+});
+
+/** OpenID4VP 1.0 sections 6.1 and 6.2: a set or an option names each id once. */
+const onceOf = (limit: number) => listUpTo(listUpTo(Id, limit).meta({ uniqueItems: true }), MAX_SETS);
 
 const KnownCredential = CredentialShape.extend({
   claims: claimsOf(
@@ -94,6 +100,7 @@ const KnownCredential = CredentialShape.extend({
       intent_to_retain: z.boolean().optional().describe('mso_mdoc alone: whether the element will be stored'),
     }).strict(),
   ).optional(),
+  claim_sets: onceOf(MAX_CLAIMS).optional(),
   trusted_authorities: authoritiesOf(Authority.strict()).optional(),
 })
   .strict()
@@ -109,7 +116,10 @@ const KnownCredential = CredentialShape.extend({
 export const SupportedDcqlQuery = z
   .strictObject({
     credentials: listUpTo(KnownCredential, MAX_CREDENTIALS),
-    credential_sets: listUpTo(CredentialSet.strict(), MAX_SETS).optional(),
+    credential_sets: listUpTo(
+      CredentialSet.extend({ options: onceOf(MAX_OPTION_IDS) }).strict(),
+      MAX_SETS,
+    ).optional(),
   })
   .superRefine((query, issues) => {
     checkIds(query, issues);

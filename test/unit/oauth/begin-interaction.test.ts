@@ -78,6 +78,21 @@ describe('BeginInteraction', () => {
     await world.verifies(CHECK);
   });
 
+  it('sends wallets to the web that know no interactions, where nothing is asked for', async () => {
+    const commit = sinon.spy(world.store, 'commit');
+    // Wallets of OAuth 2.0 for First-Party Applications, which has no response_type, and no address to return to
+    for (const more of [{}, { response_type: undefined }, { redirect_uri: undefined }]) {
+      const form = { interaction_types_supported: undefined, ...more };
+      expect(await endOf(wallet.begin('card', form))).to.equal('redirect_to_web');
+    }
+    expect(commit.callCount).to.equal(0);
+    for (const [scope, code] of [
+      ['card badge', 'invalid_request'],
+      ['else', 'invalid_scope'],
+    ] as const)
+      expect(await endOf(wallet.begin(scope, { interaction_types_supported: undefined }))).to.equal(code);
+  });
+
   it('speaks the names that the wallet knows', async () => {
     const types = { interaction_types_supported: 'openid4vp_presentation' };
     const { status, body } = await wallet.begin('badge', types);
@@ -95,6 +110,7 @@ describe('BeginInteraction', () => {
   ];
   const refusals: readonly Refused[] = [
     ['no kinds of interactions', 'invalid_request', 'badge', { interaction_types_supported: undefined }],
+    ['an empty list of kinds', 'invalid_request', 'card', { interaction_types_supported: '' }],
     ['a kind that is missing', 'missing_interaction_type', 'badge', { interaction_types_supported: WEB }],
     ['no client', 'invalid_request', 'badge', { client_id: undefined }],
     ['another response type', 'unsupported_response_type', 'badge', { response_type: 'token' }],

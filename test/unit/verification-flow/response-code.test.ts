@@ -1,10 +1,12 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
 import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
 import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
+import { noted } from '../../../domain/sessions/session-change.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, formOf, present, World } from './kit.ts';
@@ -61,6 +63,33 @@ describe('spending a response code', () => {
     expect([session.status, stored.status]).to.deep.equal(['completed', 'completed']);
     expect(stored.outcome?.credentials).to.have.length(1);
     expect(stored.outcome).to.not.have.property('awaiting');
+  });
+
+  for (const [what, more] of [
+    ['nothing waits for it', {}],
+    ['the result waits for it', { requireResponseCode: true }],
+    ['a webhook is called', { requireResponseCode: true, webhook }],
+  ] as const) {
+    it(`is good although something else is noted of the session meanwhile, where ${what}`, async () => {
+      const waiting = await answered({ webhook: undefined, ...more });
+      const commit = world.store.commit.bind(world.store);
+      const slow = sinon.stub(world.store, 'commit').callThrough();
+      slow.onFirstCall().callsFake(async (tenantId, change, now) => {
+        const session = await world.session(waiting.id);
+        const other = noted(session, session.outcome ?? {});
+        expect((await commit(tenantId, { session: other }, now)).done).to.equal(true);
+        return commit(tenantId, change, now);
+      });
+      expect((await spend(waiting)).session.status).to.equal('completed');
+      expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    });
+  }
+
+  it('is refused in the end where something else is always noted', async () => {
+    const waiting = await answered({ webhook: undefined, requireResponseCode: true });
+    const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    expect(commit.callCount).to.be.within(2, 10);
   });
 
   it('notes before the call that it was spent, and what came of the call', async () => {

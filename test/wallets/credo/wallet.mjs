@@ -1,7 +1,10 @@
 // A second wallet made of other people's code (Credo), installed apart from the service (`npm ci` in this folder). It runs
 // as a process of its own: each line that comes in is a JSON object ({ offer, flow, anchors, requests }) for a new wallet, and
 // one line goes out for it ({ credentials, presented } or { error }). It checks what it receives: signature, certificate path to the given anchors, key binding.
+// `wallet` names a wallet that later lines go on with; `txCode`, `batch` (keys of each credential) and `renew` (by the
+// refresh token, without an offer) say how to collect, and `provider` ({ clientId, key, certificate }) who attests the wallet.
 // Each request is a link, or the data of a Digital Credentials API request with the origin of its page.
+import { randomUUID, sign } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import {
   Agent,
@@ -24,7 +27,6 @@ import { OpenId4VcModule } from '@credo-ts/openid4vc';
 /** Begins the lines that are answers; libraries may write others. */
 const ANSWER = 'answer ';
 const CLIENT_ID = 'https://wallet.example.net';
-const REDIRECT_URI = 'https://wallet.example.net/callback';
 
 /** Records by type and id; nothing outlives the process. */
 class MemoryStorage {
@@ -122,29 +124,57 @@ async function approve(authorizationUrl) {
   return answer.headers.get('location');
 }
 
-async function tokenFor(holder, resolved, flow) {
-  if (flow === 'pre_authorized_code') return holder.requestToken({ resolvedCredentialOffer: resolved });
+/** What the provider says of this wallet, for a key that is in it. */
+async function attestation(agent, { clientId, key, certificate }) {
+  const { publicJwk } = await agent.kms.createKey({ type: { kty: 'EC', crv: 'P-256' } });
+  const iat = Math.floor(Date.now() / 1000);
+  const header = { alg: 'ES256', typ: 'oauth-client-attestation+jwt', x5c: [certificate] };
+  const cnf = { jwk: publicJwk };
+  const payload = { iss: clientId, sub: clientId, iat, exp: iat + 3600, jti: randomUUID(), cnf };
+  const parts = [header, payload].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'));
+  const toSign = Buffer.from(parts.join('.'));
+  const signature = sign('sha256', toSign, { key, format: 'jwk', dsaEncoding: 'ieee-p1363' });
+  return [...parts, signature.toString('base64url')].join('.');
+}
+
+async function tokenFor(agent, resolved, { flow, txCode, provider }) {
+  const holder = agent.openid4vc.holder;
+  const clientId = provider?.clientId ?? CLIENT_ID;
+  const walletAttestationJwt = provider && (await attestation(agent, provider));
+  if (flow === 'pre_authorized_code')
+    return holder.requestToken({ resolvedCredentialOffer: resolved, txCode, walletAttestationJwt });
   const request = await holder.resolveOpenId4VciAuthorizationRequest(resolved, {
-    clientId: CLIENT_ID,
-    redirectUri: REDIRECT_URI,
+    clientId,
+    redirectUri: `${clientId}/callback`,
     scope: Object.values(resolved.offeredCredentialConfigurations).map(({ scope }) => scope),
+    walletAttestationJwt,
   });
   const location = await approve(request.authorizationRequestUrl);
   const code = new URL(location).searchParams.get('code');
   return holder.requestToken({
     resolvedCredentialOffer: resolved,
     code,
-    clientId: CLIENT_ID,
-    redirectUri: REDIRECT_URI,
+    clientId,
+    redirectUri: `${clientId}/callback`,
     codeVerifier: request.codeVerifier,
+    walletAttestationJwt,
     ...(request.dpop === undefined ? {} : { dpop: request.dpop }),
   });
 }
 
-async function receive({ offer, flow }, agent) {
+/** What it takes to collect again what a wallet has collected. */
+const renewable = new WeakMap();
+
+async function receive(order, agent) {
+  const { offer, flow, batch = 1 } = order;
   const holder = agent.openid4vc.holder;
-  const resolved = await holder.resolveCredentialOffer(offer);
-  const token = await tokenFor(holder, resolved, flow);
+  const { resolved, token } = order.renew
+    ? await renewed(agent)
+    : await holder.resolveCredentialOffer(offer).then(async (found) => ({
+        resolved: found,
+        token: await tokenFor(agent, found, order),
+      }));
+  renewable.set(agent, { resolved, token, flow });
   const credentials = [];
   // One by one, since it fetches a nonce only for the first of several.
   for (const id of resolved.credentialOfferPayload.credential_configuration_ids) {
@@ -152,28 +182,50 @@ async function receive({ offer, flow }, agent) {
       resolvedCredentialOffer: resolved,
       ...token,
       credentialConfigurationIds: [id],
-      clientId: flow === 'pre_authorized_code' ? undefined : CLIENT_ID,
-      credentialBindingResolver: async () => {
-        const { keyId, publicJwk } = await agent.kms.createKey({ type: { kty: 'EC', crv: 'P-256' } });
-        const jwk = Kms.PublicJwk.fromPublicJwk(publicJwk);
-        jwk.keyId = keyId;
-        return { method: 'jwk', keys: [jwk] };
-      },
+      clientId: flow === 'authorization_code' ? CLIENT_ID : undefined,
+      credentialBindingResolver: async () => ({
+        method: 'jwk',
+        keys: await Promise.all(Array.from({ length: batch }, () => newKey(agent))),
+      }),
     });
     credentials.push(...answer.credentials);
     for (const deferred of answer.deferredCredentials) {
       credentials.push(...(await fetchPromised(agent, { resolved, token, deferred })));
     }
   }
-  for (const { record } of credentials) {
+  for (const { record, notificationId } of credentials) {
     await (record instanceof MdocRecord ? agent.mdoc : agent.sdJwtVc).store({ record });
+    if (notificationId === undefined) continue;
+    const { accessToken, dpop } = token;
+    const told = { metadata: resolved.metadata, notificationId, accessToken, dpop };
+    await holder.sendNotification({ ...told, notificationEvent: 'credential_accepted' });
   }
   return credentials.map(({ record, credentialConfigurationId, notificationId }) => ({
     configurationId: credentialConfigurationId,
     format: record instanceof MdocRecord ? 'mso_mdoc' : 'dc+sd-jwt',
     notified: notificationId !== undefined,
+    copies: record.credentialInstances?.length ?? 1,
     claims: claimsOf(record),
   }));
+}
+
+async function newKey(agent) {
+  const { keyId, publicJwk } = await agent.kms.createKey({ type: { kty: 'EC', crv: 'P-256' } });
+  const jwk = Kms.PublicJwk.fromPublicJwk(publicJwk);
+  jwk.keyId = keyId;
+  return jwk;
+}
+
+/** @returns what was resolved for the last offer, with a new access token. */
+async function renewed(agent) {
+  const { resolved, token, flow } = renewable.get(agent);
+  const { refreshToken, ...answer } = await agent.openid4vc.holder.refreshToken({
+    refreshToken: token.refreshToken,
+    issuerMetadata: resolved.metadata,
+    dpop: token.dpop,
+    clientId: flow === 'authorization_code' ? CLIENT_ID : undefined,
+  });
+  return { resolved, token: { ...token, ...answer } };
 }
 
 /** Asks until the issuer has what it promised; the interval is for wallets that have other things to do. */
@@ -213,9 +265,18 @@ async function present(agent, { request, origin }) {
   return serverResponse === undefined ? { data: authorizationResponse } : serverResponse;
 }
 
+const wallets = new Map();
+
+async function agentOf({ wallet, anchors }) {
+  const agent = wallets.get(wallet) ?? (await startAgent(anchors));
+  if (wallet !== undefined) wallets.set(wallet, agent);
+  return agent;
+}
+
 async function serve(order) {
-  const agent = await startAgent(order.anchors);
-  const credentials = await receive(order, agent);
+  const agent = await agentOf(order);
+  const collects = order.offer !== undefined || order.renew;
+  const credentials = collects ? await receive(order, agent) : [];
   const presented = [];
   for (const request of order.requests ?? []) presented.push(await present(agent, request));
   return { credentials, presented };

@@ -1,22 +1,25 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
+import { createHash, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
 import {
   type CallbackContext,
   clientAuthenticationAnonymous,
   type Jwk,
   type JwtSigner,
+  Oauth2Client,
   setGlobalConfig,
 } from '@openid4vc/oauth2';
 import { Openid4vciClient } from '@openid4vc/openid4vci';
 import { Openid4vpClient } from '@openid4vc/openid4vp';
-import { CompactEncrypt, exportJWK, importJWK, importX509, jwtVerify, SignJWT } from 'jose';
-
-type Key = { readonly privateKey: KeyObject; readonly publicJwk: Jwk };
-
-export type StoredCredential = {
-  readonly configurationId: string;
-  readonly text: string;
-  readonly holder: Key;
-};
+import { CompactEncrypt, exportJWK, importJWK, SignJWT } from 'jose';
+import {
+  credentialsOf,
+  type Key,
+  type PresentationRequest,
+  presentations,
+  requestOf,
+  type StoredCredential,
+  verifySigner,
+} from './credentials.ts';
+import { attestedBy, type WalletUnit } from './wallet-unit.ts';
 
 /** What the issuer promised for later, and what it takes to fetch it. */
 type Promised = {
@@ -26,12 +29,18 @@ type Promised = {
   readonly asking: Parameters<Openid4vciClient['retrieveDeferredCredentials']>[0];
 };
 
-export type PresentationRequest = {
-  readonly clientId: string;
-  readonly payload: Readonly<Record<string, unknown>>;
-  /** Paths of the claims that the verifier asks for, dotted, per query. */
-  readonly asked: Readonly<Record<string, readonly string[]>>;
+/** What it takes to collect the same credential anew. */
+type Renewable = {
+  readonly credentialOffer: Offer;
+  readonly issuerMetadata: IssuerMetadata;
+  readonly dpopSigner: JwtSigner & { method: 'jwk' };
+  readonly refreshToken: string;
+  readonly server: string;
 };
+
+type Offer = Awaited<ReturnType<Openid4vciClient['resolveCredentialOffer']>>;
+type IssuerMetadata = Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>;
+type Token = Awaited<ReturnType<Openid4vciClient['retrievePreAuthorizedCodeAccessTokenFromOffer']>>;
 
 /**
  * A wallet made of other people's code: the @openid4vc packages speak the protocols, jose signs and encrypts. It
@@ -40,14 +49,23 @@ export type PresentationRequest = {
 export class Openid4vcWallet {
   readonly credentials: StoredCredential[] = [];
   readonly promised: Promised[] = [];
+  /** What the last offer allows. */
+  renewable: Renewable | undefined;
   readonly #keys = new Map<string, Key>();
+  readonly #unit: WalletUnit | undefined;
+  readonly #clientId: string;
+  readonly #oauth: Oauth2Client;
   readonly #vci: Openid4vciClient;
   readonly #vp: Openid4vpClient;
 
-  constructor(fetch: typeof globalThis.fetch = globalThis.fetch) {
+  /** @param unit absent: nobody attests this wallet or its keys. */
+  constructor(fetch: typeof globalThis.fetch = globalThis.fetch, unit?: WalletUnit) {
     // Plain http is only for loopback addresses, as in a demonstration.
     setGlobalConfig({ allowInsecureUrls: true });
+    this.#unit = unit;
+    this.#clientId = unit?.clientId ?? CLIENT_ID;
     const callbacks = this.#callbacks(fetch);
+    this.#oauth = new Oauth2Client({ callbacks });
     this.#vci = new Openid4vciClient({ callbacks });
     this.#vp = new Openid4vpClient({ callbacks });
   }
@@ -70,6 +88,7 @@ export class Openid4vcWallet {
       issuerMetadata,
       dpop: { signer: dpopSigner },
       ...(options.txCode === undefined ? {} : { txCode: options.txCode }),
+      ...(this.#unit !== undefined && { additionalRequestPayload: { client_id: this.#clientId } }),
     });
     return this.#receive(credentialOffer, issuerMetadata, token, dpopSigner, undefined, options.batch);
   }
@@ -82,6 +101,7 @@ export class Openid4vcWallet {
   async acceptByCode(
     uri: string,
     browse: (authorizationUrl: string) => Promise<string>,
+    options: { readonly batch?: number } = {},
   ): Promise<readonly StoredCredential[]> {
     const credentialOffer = await this.#vci.resolveCredentialOffer(uri);
     const issuerMetadata = await this.#vci.resolveIssuerMetadata(credentialOffer.credential_issuer);
@@ -90,8 +110,8 @@ export class Openid4vcWallet {
     const request = await this.#vci.createAuthorizationRequestUrlFromOffer({
       credentialOffer,
       issuerMetadata,
-      clientId: CLIENT_ID,
-      redirectUri: REDIRECT_URI,
+      clientId: this.#clientId,
+      redirectUri: this.#redirectUri,
       scope: scopesOf(issuerMetadata, credentialOffer.credential_configuration_ids),
       dpop: { signer: dpopSigner },
     });
@@ -108,34 +128,61 @@ export class Openid4vcWallet {
       credentialOffer,
       issuerMetadata,
       authorizationCode: answer.code,
-      redirectUri: REDIRECT_URI,
+      redirectUri: this.#redirectUri,
       ...(request.pkce === undefined ? {} : { pkceCodeVerifier: request.pkce.codeVerifier }),
-      additionalRequestPayload: { client_id: CLIENT_ID },
+      additionalRequestPayload: { client_id: this.#clientId },
       dpop: { signer: dpopSigner, ...request.dpop },
     });
-    return this.#receive(credentialOffer, issuerMetadata, token, dpopSigner, CLIENT_ID);
+    return this.#receive(credentialOffer, issuerMetadata, token, dpopSigner, this.#clientId, options.batch);
+  }
+
+  /** Collects anew what the last offer brought, by its refresh token (RFC 6749 section 6). */
+  async renew(): Promise<readonly StoredCredential[]> {
+    if (this.renewable === undefined) throw new Error('the issuer gave no refresh token');
+    const { credentialOffer, issuerMetadata, dpopSigner, refreshToken, server } = this.renewable;
+    const metadata = issuerMetadata.authorizationServers.find(({ issuer }) => issuer === server);
+    const token = await this.#oauth.retrieveRefreshTokenAccessToken({
+      authorizationServerMetadata: metadata as never,
+      refreshToken,
+      additionalRequestPayload: { client_id: this.#clientId },
+      dpop: { signer: dpopSigner },
+    });
+    return this.#receive(credentialOffer, issuerMetadata, token as unknown as Token, dpopSigner);
+  }
+
+  /** Where browsers are sent back to; nobody listens there. */
+  get #redirectUri(): string {
+    return `${this.#clientId}/callback`;
   }
 
   async #receive(
-    credentialOffer: Awaited<ReturnType<Openid4vciClient['resolveCredentialOffer']>>,
-    issuerMetadata: Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>,
-    token: Awaited<ReturnType<Openid4vciClient['retrievePreAuthorizedCodeAccessTokenFromOffer']>>,
+    credentialOffer: Offer,
+    issuerMetadata: IssuerMetadata,
+    token: Token,
     dpopSigner: JwtSigner & { method: 'jwk' },
     clientId?: string,
     batch = 1,
   ): Promise<readonly StoredCredential[]> {
+    const { refresh_token: refreshToken } = token.accessTokenResponse;
+    const server = token.authorizationServer ?? this.renewable?.server ?? '';
+    if (refreshToken !== undefined)
+      this.renewable = { credentialOffer, issuerMetadata, dpopSigner, refreshToken, server };
     const received: StoredCredential[] = [];
     for (const credentialConfigurationId of credentialOffer.credential_configuration_ids) {
       const holders = await Promise.all(Array.from({ length: batch }, () => this.#newKey()));
       const { c_nonce: nonce } = await this.#vci.requestNonce({ issuerMetadata });
       const proofs: string[] = [];
-      for (const { publicJwk } of holders) {
+      const keys = holders.map(({ publicJwk }) => publicJwk);
+      const attested = this.#unit?.keyAttestation(keys, nonce);
+      // One proof stands for all keys that are attested beside it (OpenID4VCI 1.0 appendix F.1).
+      for (const publicJwk of attested === undefined ? keys : keys.slice(0, 1)) {
         const { jwt } = await this.#vci.createCredentialRequestJwtProof({
           issuerMetadata,
           credentialConfigurationId,
           nonce,
           signer: { method: 'jwk', alg: 'ES256', publicJwk },
           ...(clientId === undefined ? {} : { clientId }),
+          ...(attested !== undefined && { keyAttestationJwt: attested }),
         });
         proofs.push(jwt);
       }
@@ -189,17 +236,8 @@ export class Openid4vcWallet {
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
       authorizationRequestPayload: parsed.params,
     });
-    const payload = resolved.authorizationRequestPayload as Record<string, unknown>;
-    const query = payload['dcql_query'] as {
-      credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[];
-    };
-    return {
-      clientId: String(payload['client_id']),
-      payload,
-      asked: Object.fromEntries(
-        query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))]),
-      ),
-    };
+    const { client_id: clientId } = resolved.authorizationRequestPayload as { client_id?: string };
+    return requestOf(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
   }
 
   /** Answers every query with the given credential, disclosing what was asked for and nothing else. */
@@ -208,12 +246,8 @@ export class Openid4vcWallet {
     credential: StoredCredential,
   ): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
     const { payload, asked } = request;
-    const vpToken: Record<string, string[]> = {};
-    for (const [id, claims] of Object.entries(asked)) {
-      const names = new Set(claims.flatMap((claim) => claim.split('.')));
-      vpToken[id] = [await presentation(credential, names, String(payload['nonce']), request.clientId)];
-    }
-    return this.answer(request, vpToken);
+    const nonce = String(payload['nonce']);
+    return this.answer(request, await presentations(asked, credential, nonce, request.clientId));
   }
 
   /** Answers with presentations that somebody else made, by the id of their query. */
@@ -228,18 +262,7 @@ export class Openid4vcWallet {
     const created = await this.#vp.createOpenid4vpAuthorizationResponse({
       authorizationRequestPayload,
       authorizationResponsePayload: { vp_token: vpToken as never },
-      ...(encrypted
-        ? {
-            jarm: {
-              encryption: { nonce: randomBytes(12).toString('base64url') },
-              serverMetadata: {
-                authorization_signing_alg_values_supported: [],
-                authorization_encryption_alg_values_supported: ['ECDH-ES'],
-                authorization_encryption_enc_values_supported: ['A256GCM', 'A128GCM'],
-              },
-            },
-          }
-        : {}),
+      ...(encrypted ? { jarm: encryption() } : {}),
     });
     const { response } = await this.#vp.submitOpenid4vpAuthorizationResponse({
       authorizationRequestPayload: authorizationRequestPayload as never,
@@ -250,6 +273,38 @@ export class Openid4vcWallet {
     return { status: response.status, body };
   }
 
+  /**
+   * Reads a request that a page makes by the Digital Credentials API (OpenID4VP 1.0 appendix A).
+   * Whoever signed it, the answer is for the page (appendix A.4).
+   */
+  async readPageRequest(
+    data: Readonly<Record<string, unknown>>,
+    origin: string,
+  ): Promise<PresentationRequest> {
+    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
+      authorizationRequestPayload: data as never,
+      origin,
+    });
+    return requestOf(resolved.authorizationRequestPayload, `origin:${origin}`, resolved.jar?.signer);
+  }
+
+  /** @returns what the page hands to the verifier. */
+  async answerPage(
+    { payload, asked, clientId }: PresentationRequest,
+    credential: StoredCredential,
+    origin: string,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const vpToken = await presentations(asked, credential, String(payload['nonce']), clientId);
+    const encrypted = payload['response_mode'] === 'dc_api.jwt';
+    const { authorizationResponsePayload, jarm } = await this.#vp.createOpenid4vpAuthorizationResponse({
+      authorizationRequestPayload: payload as never,
+      authorizationResponsePayload: { vp_token: vpToken as never },
+      origin,
+      ...(encrypted ? { jarm: encryption() } : {}),
+    });
+    return jarm === undefined ? authorizationResponsePayload : { response: jarm.responseJwt };
+  }
+
   async #newKey(): Promise<Key> {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { kty, crv, x, y } = await exportJWK(publicKey);
@@ -258,12 +313,8 @@ export class Openid4vcWallet {
     return key;
   }
 
-  #callbacks(fetch: typeof globalThis.fetch): CallbackContext {
+  #signing(): Pick<CallbackContext, 'signJwt'> {
     return {
-      fetch: fetch as never,
-      hash: (data, alg) => createHash(alg.replace('-', '').toLowerCase()).update(data).digest(),
-      generateRandom: (length) => randomBytes(length),
-      clientAuthentication: clientAuthenticationAnonymous(),
       signJwt: async (signer, { header, payload }) => {
         const publicJwk = signer.method === 'jwk' ? signer.publicJwk : undefined;
         const key = this.#keys.get(String(publicJwk?.x));
@@ -273,6 +324,22 @@ export class Openid4vcWallet {
           .sign(key.privateKey);
         return { jwt, signerJwk: publicJwk };
       },
+    };
+  }
+
+  #callbacks(fetch: typeof globalThis.fetch): CallbackContext {
+    const { signJwt } = this.#signing();
+    const instance = this.#newKey();
+    const unit = this.#unit;
+    return {
+      fetch: fetch as never,
+      signJwt,
+      hash: (data, alg) => createHash(alg.replace('-', '').toLowerCase()).update(data).digest(),
+      generateRandom: (length) => randomBytes(length),
+      clientAuthentication:
+        unit === undefined
+          ? clientAuthenticationAnonymous()
+          : attestedBy(unit, async () => (await instance).publicJwk, { signJwt }),
       verifyJwt: verifySigner,
       encryptJwe: async (encryptor, data) => {
         const { alg, enc, publicJwk, kid, apu, apv } = encryptor;
@@ -301,7 +368,16 @@ export class Openid4vcWallet {
 }
 
 const CLIENT_ID = 'https://wallet.example.org';
-const REDIRECT_URI = 'https://wallet.example.org/callback';
+
+/** How answers are encrypted. */
+const encryption = () => ({
+  encryption: { nonce: randomBytes(12).toString('base64url') },
+  serverMetadata: {
+    authorization_signing_alg_values_supported: [],
+    authorization_encryption_alg_values_supported: ['ECDH-ES'],
+    authorization_encryption_enc_values_supported: ['A256GCM', 'A128GCM'],
+  },
+});
 
 /** The scopes by which the metadata names these configurations. */
 function scopesOf(
@@ -310,23 +386,6 @@ function scopesOf(
 ): string {
   const supported = credentialIssuer.credential_configurations_supported;
   return ids.map((id) => String(supported[id]?.['scope'])).join(' ');
-}
-
-/** Credentials of one answer, each with the key of its place. */
-async function credentialsOf(
-  configurationId: string,
-  entries: readonly unknown[] = [],
-  holders: readonly Key[],
-): Promise<readonly StoredCredential[]> {
-  const received: StoredCredential[] = [];
-  for (const [index, entry] of entries.entries()) {
-    const text = String((entry as { credential: unknown }).credential);
-    if (text.includes('~')) await verifyIssuerSignature(text);
-    const holder = holders[index];
-    if (holder === undefined) throw new Error('more credentials than keys');
-    received.push({ configurationId, text, holder });
-  }
-  return received;
 }
 
 /**
@@ -340,62 +399,3 @@ export const unnotified: typeof globalThis.fetch = async (input, init) => {
   const { notification_id: _unseen, ...body } = (await answer.json()) as Record<string, unknown>;
   return new Response(JSON.stringify(body), { status: 200, headers: answer.headers });
 };
-
-async function verifySigner(signer: JwtSigner, { compact }: { compact: string }) {
-  const certificate = signer.method === 'x5c' ? signer.x5c[0] : undefined;
-  if (certificate === undefined) return { verified: false as const };
-  const key = await importX509(pem(certificate), signer.alg);
-  try {
-    await jwtVerify(compact, key, { typ: 'oauth-authz-req+jwt' });
-    return { verified: true as const, signerJwk: (await exportJWK(key)) as Jwk };
-  } catch {
-    return { verified: false as const };
-  }
-}
-
-async function verifyIssuerSignature(credential: string): Promise<void> {
-  const [jwt = ''] = credential.split('~');
-  const { x5c } = JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString()) as {
-    x5c: string[];
-  };
-  await jwtVerify(jwt, await importX509(pem(x5c[0] ?? ''), 'ES256'), { typ: 'dc+sd-jwt' });
-}
-
-function pem(certificate: string): string {
-  return `-----BEGIN CERTIFICATE-----\n${certificate}\n-----END CERTIFICATE-----`;
-}
-
-/** Keeps the disclosures of the wanted names and binds them to the request (RFC 9901 section 4.3). */
-async function presentation(
-  credential: StoredCredential,
-  names: ReadonlySet<string>,
-  nonce: string,
-  audience: string,
-) {
-  const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
-  const kept = disclosures.filter((disclosure) => {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    return parts.length === 2 || names.has(String(parts[1]));
-  });
-  const bound = [jwt, ...kept, ''].join('~');
-  const keyBinding = await new SignJWT({
-    nonce,
-    sd_hash: createHash('sha256').update(bound).digest('base64url'),
-  })
-    .setProtectedHeader({ alg: 'ES256', typ: 'kb+jwt' })
-    .setAudience(audience)
-    .setIssuedAt()
-    .sign(credential.holder.privateKey);
-  return bound + keyBinding;
-}
-
-/** What a credential says about its holder, for showing it. */
-export function readableClaims(text: string): Record<string, unknown> {
-  const [, ...disclosures] = text.split('~').slice(0, -1);
-  const claims: Record<string, unknown> = {};
-  for (const disclosure of disclosures) {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    if (parts.length === 3) claims[String(parts[1])] = parts[2];
-  }
-  return claims;
-}

@@ -1,0 +1,72 @@
+import { FLOWS, type Flow, OWN_LIST } from './flows.ts';
+import type { Format, Profile, Row } from './verdict.ts';
+
+/** Why a tool fails, and rightly, or by a fault of its own. */
+export type Expected = {
+  readonly tool: string;
+  /** All unless stated. */
+  readonly profiles?: readonly Profile[];
+  readonly flows?: readonly (Flow | typeof OWN_LIST)[];
+  readonly formats?: readonly Format[];
+  /** What it says then. Another failure at the same place is none that is expected. */
+  readonly says: RegExp;
+  readonly reason: string;
+  /** `file: words of a title` of the test of ours that keeps the rule, or shows the fault; files are below `test/`. */
+  readonly test: string;
+};
+
+export const EXPECTED: readonly Expected[] = [
+  {
+    tool: 'eudi-dev',
+    flows: [OWN_LIST],
+    says: /the wallet provider is not trusted/,
+    reason:
+      'its list is signed without naming a certificate (ETSI TS 119 182-1 section 5.1, TS 119 602 section 6.8), so nobody can ' +
+      'tell whose it is. In all other rows a list of the tests names its authority',
+    test: 'unit/trust-lists/trust-lists.test.ts: without x5c',
+  },
+  {
+    tool: '@openid4vc',
+    flows: ['deferred'],
+    says: /^Error retrieving deferred credentials from the service "\{\\"credentials\\":\[/,
+    reason:
+      'it takes a `notification_id` beside deferred credentials for a fault, which is where OpenID4VCI 1.0 section 9.2 has it',
+    test: 'http/independent-wallets.test.ts: but for a fault of theirs, which is still there',
+  },
+  {
+    tool: 'Credo',
+    flows: ['listKey'],
+    formats: ['dc+sd-jwt'],
+    says: /Status List JWT verification failed/,
+    reason:
+      'it verifies a status list with the key of the credential and does not look at the certificate that the list itself ' +
+      'brings (Token Status List section 11.3). Where one key chain signs both it reads the list',
+    test: 'http/status-lists.test.ts: is signed without its anchor, about the address that the credential names',
+  },
+  {
+    tool: 'Credo',
+    profiles: ['haip', 'eu'],
+    says: /use_attestation_challenge/,
+    reason:
+      'its proofs of possession never carry the challenge that the server hands out (attestation-based client ' +
+      'authentication section 6.1), and it does not come back with the one of the refusal',
+    test: 'unit/oauth/client-attestation.test.ts: is demanded, and handed out with the refusal',
+  },
+];
+
+/** @returns why a failure is no fault of the service; undefined: nobody knows. */
+export function expectedOf(row: Row): Expected | undefined {
+  return EXPECTED.find(
+    ({ tool, profiles, flows, formats, says }) =>
+      tool === row.tool &&
+      (profiles === undefined || (row.profile !== undefined && profiles.includes(row.profile))) &&
+      (flows === undefined || flows.some((flow) => (flow === OWN_LIST ? flow : FLOWS[flow]) === row.flow)) &&
+      (formats === undefined || (row.format !== undefined && formats.includes(row.format))) &&
+      says.test(row.detail ?? ''),
+  );
+}
+
+/** Verdicts against the service that nobody has explained. What a tool lacks, or that it cannot be had, is none. */
+export function unexplained(rows: readonly Row[]): readonly Row[] {
+  return rows.filter((row) => row.result === 'fails' && expectedOf(row) === undefined);
+}

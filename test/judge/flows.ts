@@ -1,0 +1,241 @@
+import { strict as assert } from 'node:assert';
+import {
+  CLAIMS,
+  COPIES,
+  configurationOf,
+  type Issued,
+  isStrict,
+  type JudgedTenant,
+  PAGE,
+  questionOf,
+  SHOWN,
+} from './tenant.ts';
+import type { Format, Profile } from './verdict.ts';
+import type { Answer, Order, PageRequest, WalletRun } from './wallet.ts';
+
+/** What a wallet is asked to do, in the order of the table. */
+export const FLOWS = {
+  preAuthorized: 'issuance by a pre-authorized code',
+  txCode: 'issuance by a pre-authorized code with tx_code',
+  code: 'issuance by an authorization code (PAR, PKCE)',
+  interactive: 'issuance after a presentation (OpenID4VCI 1.1 section 6)',
+  deferred: 'deferred issuance',
+  batch: 'batch of two keys',
+  listKey: 'issuance with a status list that has a key of its own',
+  notification: 'notification of what was received',
+  refresh: 'renewal by refresh token',
+  sameDevice: 'presentation on the same device, direct_post.jwt',
+  crossDevice: 'presentation on another device, direct_post.jwt',
+  plain: 'presentation on another device, direct_post',
+  page: 'presentation to a page (DC API), signed request',
+  unsignedPage: 'presentation to a page (DC API), unsigned request',
+  severalSigners: 'presentation to a page (DC API), request of several signers',
+  encrypted: 'presentation with a request that is encrypted for the wallet',
+  validated: 'what was issued is valid by a trust list that the tenant publishes',
+  revoked: 'a revoked credential is refused',
+} as const;
+export type Flow = keyof typeof FLOWS;
+
+/** What is done with a credential that somebody else may have issued. */
+export const PRESENTING: readonly Flow[] = [
+  ...([
+    'sameDevice',
+    'crossDevice',
+    'plain',
+    'page',
+    'unsignedPage',
+    'severalSigners',
+    'encrypted',
+    'revoked',
+  ] as const),
+];
+
+/** Where a tool is a wallet provider, too. */
+export const OWN_LIST = 'the list of wallet providers that the tool publishes';
+
+type Stage = {
+  /** Issues, and is the one that asks unless the wallet gets nothing there. */
+  readonly issuer: JudgedTenant;
+  readonly tenant: JudgedTenant;
+  readonly format: Format;
+  readonly wallet: WalletRun;
+};
+type Session = {
+  readonly status: string;
+  readonly credentials?: readonly { values?: unknown }[];
+  readonly failure?: { readonly message?: string };
+  readonly notifications?: readonly { readonly event: string }[];
+};
+
+/** @returns why a profile has no such flow. */
+export function forbids(profile: Profile, flow: Flow): string | undefined {
+  if (!isStrict(profile)) return undefined;
+  if (flow === 'plain') return 'answers in the clear (HAIP 1.0 section 5.1)';
+  if (flow === 'crossDevice')
+    return 'a request by a link needs an address to come back to (HAIP 1.0 section 5.1)';
+  return undefined;
+}
+
+/** Each throws where the wallet refuses, or where the service says that something else happened. */
+export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
+  preAuthorized: (stage) => issue(stage, {}),
+  txCode: (stage) => issue(stage, { txCode: '493536' }),
+  code: (stage) => issue(stage, { grant: 'authorization_code' }),
+  interactive: async (stage) => {
+    await issue(stage, {});
+    await issue(stage, { grant: 'authorization_code' }, 'after-showing');
+  },
+  deferred,
+  batch: async (stage) => {
+    const { copies } = await offered(stage, { batch: COPIES });
+    assert.equal(copies, COPIES, 'a credential for each key');
+  },
+  listKey: (stage) => issue(stage, {}, 'by-two-keys'),
+  notification: async (stage) => {
+    const { session } = await offered(stage, {});
+    const { notifications = [] } = await sessionOf(stage, session);
+    assert.deepEqual(
+      notifications.map(({ event }) => event),
+      ['credential_accepted'],
+      'the wallet told that it has the credential',
+    );
+  },
+  refresh: async (stage) => {
+    await offered(stage, { grant: 'authorization_code' });
+    assert((await stage.wallet.renew()) > 0, 'nothing came');
+  },
+  sameDevice: (stage) => presentedAndBack(stage, 'back'),
+  encrypted: (stage) => presentedAndBack(stage, 'posted'),
+  validated: async (stage) => {
+    await issue(stage, {});
+    assert(stage.wallet.validate, 'it cannot be asked');
+    await stage.wallet.validate(await stage.tenant.trustList());
+  },
+  crossDevice: (stage) => presented(stage, 'sealed'),
+  plain: (stage) => presented(stage, 'plain'),
+  page: (stage) => presentedToPage(stage, 'sealed'),
+  severalSigners: (stage) => presentedToPage(stage, 'several'),
+  unsignedPage: (stage) => presentedToPage(stage, 'unsigned'),
+  revoked: async (stage) => {
+    const { session: issuance } = await offered(stage, {});
+    await stage.issuer.admin.post('/session/revoke', { sessionId: issuance, status: 1 });
+    const { answer, session } = await present(stage, isStrict(stage.tenant.profile) ? 'back' : 'sealed');
+    assert.equal(answer.isAccepted, false, 'the verifier takes a revoked credential');
+    const { status, failure } = await sessionOf(stage, session);
+    assert.equal(status, 'failed');
+    assert.match(failure?.message ?? '', /status_revoked/);
+  },
+};
+
+type Wanted = Partial<Pick<Order, 'grant' | 'txCode' | 'batch'>>;
+
+async function issue(stage: Stage, wanted: Wanted, issued: Issued['issued'] = 'at-once'): Promise<void> {
+  const { session, copies } = await offered(stage, wanted, issued);
+  assert(copies > 0, 'the wallet received nothing');
+  const { status } = await stage.issuer.admin.get<Session>(`/session/${session}`);
+  assert.equal(status, 'completed');
+}
+
+/** @returns what the wallet has received, and the session of the offer. */
+async function offered(
+  stage: Stage,
+  wanted: Wanted,
+  issued: Issued['issued'] = 'at-once',
+): Promise<{ session: string; copies: number }> {
+  const { uri, session } = await offer(stage, issued, wanted);
+  const copies = await stage.wallet.accept({ grant: 'pre_authorized_code', ...wanted, offer: uri });
+  return { session, copies };
+}
+
+function offer(
+  { issuer, format }: Stage,
+  issued: Issued['issued'],
+  { grant = 'pre_authorized_code', txCode }: Wanted,
+): Promise<{ uri: string; session: string }> {
+  return issuer.admin.post('/issuer/offer', {
+    ...{ response_type: 'uri', flow: grant, ...(txCode !== undefined && { tx_code: txCode }) },
+    credentialConfigurationIds: [configurationOf({ issued, format })],
+  });
+}
+
+async function deferred(stage: Stage): Promise<void> {
+  const { admin } = stage.tenant;
+  const { uri, session } = await offer(stage, 'later', {});
+  // Some wallets wait, others come back.
+  const accepting = stage.wallet.accept({ offer: uri, grant: 'pre_authorized_code' });
+  accepting.catch(() => undefined);
+  const transactionId = await promised(stage, session, accepting);
+  await admin.post(`/issuer/deferred/${transactionId}/complete`, { claims: CLAIMS[stage.format] });
+  const copies = (await accepting) || (await stage.wallet.collect());
+  assert(copies > 0, 'what was promised did not come');
+  assert.equal((await sessionOf(stage, session)).status, 'completed');
+}
+
+async function promised({ tenant }: Stage, session: string, accepting: Promise<unknown>): Promise<string> {
+  for (let tries = 0; tries < 100; tries++) {
+    const waiting = await tenant.admin.get<{ transactionId: string }[]>(
+      `/issuer/deferred?session=${session}`,
+    );
+    if (waiting[0] !== undefined) return waiting[0].transactionId;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await accepting;
+  throw new Error('the wallet asked for no credential');
+}
+
+async function present(stage: Stage, question: string): Promise<{ answer: Answer; session: string }> {
+  const requestId = questionOf(stage.format, question);
+  const body = { response_type: 'uri', requestId };
+  const asked = await stage.tenant.admin.post<{ uri: string; crossDeviceUri?: string; session: string }>(
+    '/verifier/offer',
+    body,
+  );
+  const answer = await stage.wallet.present(
+    question === 'back' || question === 'posted' ? asked.uri : (asked.crossDeviceUri ?? asked.uri),
+  );
+  return { answer, session: asked.session };
+}
+
+async function presentedAndBack(stage: Stage, question: string): Promise<void> {
+  await issue(stage, {});
+  const { answer, session } = await present(stage, question);
+  assert.match(answer.redirectUri ?? '', /^https:\/\/shop\.example\/done\?response_code=/);
+  const code = new URL(answer.redirectUri ?? '').searchParams.get('response_code') ?? '';
+  await shown(stage, session, `?response_code=${encodeURIComponent(code)}`);
+}
+
+async function presented(stage: Stage, question: string): Promise<void> {
+  await issue(stage, {});
+  const { answer, session } = await present(stage, question);
+  assert(answer.isAccepted, 'the verifier refuses it');
+  await shown(stage, session);
+}
+
+async function presentedToPage(stage: Stage, question: string): Promise<void> {
+  await issue(stage, {});
+  const requestId = questionOf(stage.format, question);
+  const body = { response_type: 'dc-api', requestId, origin: PAGE };
+  const asked = await stage.tenant.admin.post<{ uri: string; dcApi: PageRequest; session: string }>(
+    '/verifier/offer',
+    body,
+  );
+  const data = await stage.wallet.presentToPage(asked.dcApi, PAGE);
+  const answer = await fetch(asked.uri, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(data),
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  await shown(stage, asked.session);
+}
+
+/** What was asked for has arrived, and nothing else. */
+async function shown(stage: Stage, id: string, query = ''): Promise<void> {
+  const { status, credentials, failure } = await sessionOf(stage, id, query);
+  assert.equal(status, 'completed', failure?.message ?? `the session is ${status}`);
+  assert.deepEqual(credentials?.[0]?.values, SHOWN[stage.format]);
+}
+
+function sessionOf({ tenant }: Stage, id: string, query = ''): Promise<Session> {
+  return tenant.admin.get<Session>(`/session/${id}${query}`);
+}

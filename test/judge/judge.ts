@@ -1,0 +1,73 @@
+/**
+ * `npm run judge`: the wallets, readers and tools of other people against one running service, and a table of what they
+ * say. Ends with 1 only when one of them speaks against the service and nobody has said why (`expected.ts`).
+ */
+
+import 'reflect-metadata';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Authorities } from '../demo/authorities.ts';
+import { Backend } from '../support/backend.ts';
+import { unexplained } from './expected.ts';
+import { type Options, readOptions, USAGE } from './options.ts';
+import { type Judgement, PAGE, withVerdicts } from './page.ts';
+import { givenService, ownService } from './service.ts';
+import { judges } from './tools.ts';
+import { placeOf, RESULTS, type Row, reasonOf, type Tool } from './verdict.ts';
+
+async function main(options: Options): Promise<boolean> {
+  const { service: given } = options;
+  const service =
+    given === undefined ? await ownService() : givenService(given.address, given.clientId, given.secret);
+  const authorities = await Authorities.start();
+  const backend = await Backend.start();
+  backend.on('/claims', { json: { deferred: true, interval: 1 } });
+  const tools: Tool[] = [];
+  const rows: Row[] = [];
+  try {
+    for (const judge of judges(options)) {
+      try {
+        const said = await judge.run({ service, authorities, backend: backend.url, tell });
+        tools.push(...said.tools);
+        rows.push(...said.rows);
+      } catch (error) {
+        const row: Row = { tool: judge.name, flow: 'all', result: 'missing', detail: reasonOf(error) };
+        tell(row);
+        tools.push({ name: judge.name, version: 'not had', about: judge.about });
+        rows.push(row);
+      }
+    }
+  } finally {
+    await Promise.allSettled([service.stop(), authorities.close(), backend.close()]);
+  }
+  const judgement: Judgement = { date: new Date().toISOString().slice(0, 10), tools, rows };
+  if (options.write) write(judgement);
+  return conclude(rows);
+}
+
+function tell(row: Row): void {
+  const detail = row.detail === undefined ? '' : `: ${row.detail}`;
+  console.log(`${placeOf(row)}: ${RESULTS[row.result]}${detail}`);
+}
+
+function write(judgement: Judgement): void {
+  const file = new URL(`../../${PAGE}`, import.meta.url);
+  writeFileSync(file, withVerdicts(readFileSync(file, 'utf8'), judgement));
+}
+
+/** @returns whether every verdict against the service has its reason. */
+function conclude(rows: readonly Row[]): boolean {
+  const against = rows.filter((row) => row.result === 'fails');
+  const open = unexplained(rows);
+  console.log(
+    `\n${rows.length} verdicts, ${against.length} against the service, ${open.length} of them without a reason`,
+  );
+  for (const row of open) console.log(`  ${placeOf(row)}: ${row.detail}`);
+  return open.length === 0;
+}
+
+const options = readOptions(process.argv.slice(2), process.env);
+if (options === undefined) {
+  console.error(USAGE);
+  process.exit(2);
+}
+process.exit((await main(options)) ? 0 : 1);

@@ -1,0 +1,59 @@
+/** What a tenant is bound to; see docs/profiles.md. */
+export const PROFILES = ['none', 'haip', 'eu'] as const;
+export type Profile = (typeof PROFILES)[number];
+
+export const FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
+export type Format = (typeof FORMATS)[number];
+
+export const RESULTS = {
+  works: 'works',
+  fails: 'FAILS',
+  lacking: 'not offered by the tool',
+  forbidden: 'not allowed by the profile',
+  missing: 'tool not had',
+} as const;
+export type Result = keyof typeof RESULTS;
+
+/** One line of the table: what one tool says of one flow. */
+export type Row = {
+  readonly tool: string;
+  /** Absent where the tool knows no profiles. */
+  readonly profile?: Profile;
+  readonly flow: string;
+  readonly format?: Format;
+  readonly result: Result;
+  /** Why, for everything that does not work. */
+  readonly detail?: string;
+};
+
+/** A tool as it was run. */
+export type Tool = { readonly name: string; readonly version: string; readonly about: string };
+
+export function placeOf({ tool, profile, flow, format }: Omit<Row, 'result'>): string {
+  return [tool, profile, flow, format].filter((part) => part !== undefined).join(' / ');
+}
+
+const MAX_REASON = 160;
+
+/** What went wrong, in one line of a moderate length and without addresses; errors of fetch hide it in their cause. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  const text = (error instanceof Error ? error.message : String(error)) + cause;
+  const line = text
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/'?https?:\/\/(localhost|127\.0\.0\.1)[^\s'"]*'?/g, 'the service');
+  return line.trim().slice(0, MAX_REASON);
+}
+
+/** @throws Error when it takes longer. */
+export async function within<T>(seconds: number, what: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took longer than ${seconds} s`)), seconds * 1000);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
