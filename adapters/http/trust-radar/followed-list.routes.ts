@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import {
   ConfirmSigner,
   ListFollowedLists,
@@ -7,7 +8,8 @@ import {
 import { fingerprintsOf } from '../../../domain/formats/der/fingerprints.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import type { KeptListSummary } from '../../../domain/trust-lists/kept-list.ts';
-import { family, reply, route } from '../route.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
+import { family, route } from '../route.ts';
 
 const common = { tag: 'Trust lists', surface: 'admin' } as const;
 const MANAGERS = ['issuance:manage', 'presentation:manage'] as const;
@@ -37,8 +39,8 @@ const FollowedListView = z
 
 /** Trust lists of others, as the tenant's checks found them. */
 export const followedListRoutes = family(
-  { listFollowedLists: ListFollowedLists, confirmSigner: ConfirmSigner },
-  ({ listFollowedLists, confirmSigner }) => [
+  { listFollowedLists: ListFollowedLists, confirmSigner: ConfirmSigner, settings: ServiceSettings },
+  ({ listFollowedLists, confirmSigner, settings }) => [
     route({
       ...common,
       access: { anyOf: MANAGERS },
@@ -46,9 +48,11 @@ export const followedListRoutes = family(
       path: '/trust/lists',
       summary: 'See which trust lists of others are followed, and what is held against them',
       description: 'Those first that need somebody to look at them. At most 500, in all processes.',
+      query: ListQuery,
       responses: { 200: z.array(FollowedListView) },
-      async handle({ caller }) {
-        return reply(200, (await listFollowedLists.execute(caller)).map(toView));
+      async handle({ caller, query }) {
+        const all = await listFollowedLists.execute(caller);
+        return pageOf({ all, query, address: `${settings.publicUrl}/trust/lists`, keyOf, toView });
       },
     }),
     route({
@@ -75,6 +79,10 @@ export const followedListRoutes = family(
     }),
   ],
 );
+
+function keyOf({ id }: KeptListSummary): string {
+  return id;
+}
 
 function toView({ id, place, sequenceNumber, endsAt, checkedAt, seenAt, held }: KeptListSummary) {
   const pem = held?.signer === undefined ? undefined : writePemCertificates([held.signer]);
