@@ -32,7 +32,11 @@ export type DomDocument = Pick<DomElement, 'getElementsByTagNameNS'> & {
 /** `SignedXml` of `xml-crypto`. */
 export type SignatureChecker = {
   SignatureAlgorithms: Readonly<Record<string, new () => object>>;
+  readonly signatureAlgorithm?: string;
+  readonly signatureValue?: string;
   loadSignature(signature: DomNode): void;
+  /** What the value of the signature is over. */
+  getCanonSignedInfoXml(document: DomDocument): string;
   checkSignature(xml: string): boolean;
   /** Canonical forms of what was signed, after the signature was found good. */
   getSignedReferences(): readonly string[];

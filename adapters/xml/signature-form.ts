@@ -13,6 +13,9 @@ const CANONICAL = [
 const DIGESTS = ['http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2001/04/xmlenc#sha512'];
 /** The document, and the properties of the signature (ETSI EN 319 132-1 section 4.3). */
 const MAX_REFERENCES = 2;
+/** Its canonical form is computed before anybody knows who made it; two references have two dozen. */
+const MAX_SIGNED_INFO = 100;
+const MAX_TRANSFORMS = 4;
 const PLAIN_ID = /^#[\w.-]{1,200}$/;
 
 /**
@@ -27,6 +30,9 @@ export function checkSignatureForm(document: DomDocument, root: DomElement): Dom
     throw new TrustListRefusal('malformed', 'one signature is wanted, directly below the root element');
   }
   const signed = only(signature, 'SignedInfo');
+  if (signed.getElementsByTagNameNS('*', '*').length > MAX_SIGNED_INFO) {
+    throw new TrustListRefusal('malformed', 'SignedInfo is too large');
+  }
   known(only(signed, 'CanonicalizationMethod'), CANONICAL);
   known(only(signed, 'SignatureMethod'), SIGNATURE_METHODS);
   const references = childrenOf(signed, 'Reference');
@@ -57,9 +63,10 @@ function isWhole(reference: DomElement, root: DomElement): boolean {
 function checkReference(reference: DomElement, transforms: readonly string[]): void {
   known(only(reference, 'DigestMethod'), DIGESTS);
   const [list, ...more] = childrenOf(reference, 'Transforms');
-  if (more.length > 0) throw new TrustListRefusal('malformed', 'Transforms');
-  for (const transform of list === undefined ? [] : childrenOf(list, 'Transform'))
-    known(transform, transforms);
+  const steps = list === undefined ? [] : childrenOf(list, 'Transform');
+  // Each is one more canonical form of the document.
+  if (more.length > 0 || steps.length > MAX_TRANSFORMS) throw new TrustListRefusal('malformed', 'Transforms');
+  for (const step of steps) known(step, transforms);
 }
 
 function known(element: DomElement, algorithms: readonly string[]): void {

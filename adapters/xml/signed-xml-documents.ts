@@ -16,12 +16,29 @@ import { checkSignatureForm, DSIG } from './signature-form.ts';
 type Root = { readonly namespace: string; readonly name: string };
 
 /** How much a document may cost to read. */
-export type XmlLimits = { readonly bytes: number; readonly elements: number; readonly namespaces: number };
+export type XmlLimits = {
+  readonly bytes: number;
+  readonly elements: number;
+  /** That are declared: parsing costs up to the square of them. */
+  readonly namespaces: number;
+  /** That are in scope, over all elements: a canonical form looks at each of them again. */
+  readonly inScope: number;
+  /** Nodes below one element, squared, over all elements: the library looks for each among them. */
+  readonly siblings: number;
+};
 
-/** What the thread that serves everybody may read: canonical forms of so much take it a fifth of a second. */
-export const INLINE_LIMITS: XmlLimits = { bytes: 256 * 1024, elements: 20_000, namespaces: 200 };
+/** What the thread that serves everybody may read. */
+export const INLINE_LIMITS: XmlLimits = {
+  bytes: 256 * 1024,
+  elements: 20_000,
+  namespaces: 200,
+  inScope: 200_000,
+  siblings: 20_000_000,
+};
 /** Its cost grows with the square of it. A list has two dozen levels. */
 const MAX_DEPTH = 40;
+/** Of one element, namespaces among them; they are sorted. */
+const MAX_ATTRIBUTES = 250;
 const MAX_CERTIFICATES = 10;
 /** Types of nodes. */
 const ELEMENT = 1;
@@ -61,18 +78,27 @@ export class XmlCryptoDocuments extends SignedXmlDocuments {
       getCertFromKeyInfo: () => null,
     });
     checker.SignatureAlgorithms = SIGNATURE_ALGORITHMS;
-    const { document, content } = signedPart(checker, signature, xml, root);
+    const { document, content } = signedPart(checker, { whole: whole.document, signature, key, xml }, root);
     const budget = { left: this.#limits.elements };
     return { document: treeOf(document, budget, 0), documentHash: hash('sha256', content, 'base64url') };
   }
 }
 
+type Signed = {
+  readonly whole: DomDocument;
+  readonly signature: DomElement;
+  /** PEM */
+  readonly key: string;
+  readonly xml: string;
+};
+
 /** What stands around it may be anything, so nothing is read but the bytes whose digest was verified. */
-function signedPart(checker: SignatureChecker, signature: DomElement, xml: string, root: Root) {
+function signedPart(checker: SignatureChecker, { whole, signature, key, xml }: Signed, root: Root) {
   let isSigned: boolean;
   try {
     checker.loadSignature(signature);
-    isSigned = checker.checkSignature(xml);
+    // The library computes the canonical form of the whole document first, which is dear: that takes a signature of the signer's.
+    isSigned = isValueGood(checker, whole, key) && checker.checkSignature(xml);
   } catch (error) {
     if (error instanceof TrustListRefusal) throw error;
     throw new TrustListRefusal('signature', 'it cannot be verified');
@@ -89,22 +115,37 @@ function signedPart(checker: SignatureChecker, signature: DomElement, xml: strin
   return part;
 }
 
+function isValueGood(checker: SignatureChecker, whole: DomDocument, key: string): boolean {
+  const Algorithm = SIGNATURE_ALGORITHMS[checker.signatureAlgorithm ?? ''];
+  if (Algorithm === undefined) return false;
+  const signed = checker.getCanonSignedInfoXml(whole);
+  return new Algorithm().verifySignature(signed, key, checker.signatureValue ?? '');
+}
+
 /** Before anything is computed: whoever stands between could send what is expensive, and need not have signed it. */
 function assertCheap(root: DomElement, limits: XmlLimits): void {
-  let [elements, namespaces] = [0, 0];
-  const open: { readonly element: DomElement; readonly depth: number }[] = [{ element: root, depth: 1 }];
+  let [elements, inScope, siblings] = [0, 0, 0];
+  const open: { readonly element: DomElement; readonly depth: number; readonly around: number }[] = [
+    { element: root, depth: 1, around: 0 },
+  ];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { element, depth } = next;
-    elements++;
+    const { element, depth, around } = next;
+    let namespaces = around;
     for (let index = 0; index < element.attributes.length; index++) {
       if (element.attributes.item(index)?.name.startsWith('xmlns') === true) namespaces++;
     }
-    if (elements > limits.elements || depth > MAX_DEPTH || namespaces > limits.namespaces) {
-      throw new TrustListRefusal('malformed', 'too large');
-    }
+    elements++;
+    inScope += namespaces;
+    let nodes = 0;
     for (let node = element.firstChild; node !== null; node = node.nextSibling) {
-      if (node.nodeType === ELEMENT) open.push({ element: node as DomElement, depth: depth + 1 });
+      nodes++;
+      if (node.nodeType === ELEMENT)
+        open.push({ element: node as DomElement, depth: depth + 1, around: namespaces });
     }
+    siblings += nodes * nodes;
+    const isOdd = depth > MAX_DEPTH || element.attributes.length > MAX_ATTRIBUTES;
+    const isWide = siblings > limits.siblings || inScope > limits.inScope;
+    if (isOdd || isWide || elements > limits.elements) throw new TrustListRefusal('malformed', 'too large');
   }
 }
 
@@ -116,6 +157,10 @@ function readText(bytes: Buffer, limits: XmlLimits): string {
   if (text === undefined) throw new TrustListRefusal('malformed', 'not UTF-8');
   // Entities can make anything of a small text, and nobody needs them here.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw new TrustListRefusal('malformed', 'a document type');
+  // As it stands in the text: to parse a document, all that is in scope is copied where something is added.
+  if (text.split('xmlns', limits.namespaces + 2).length > limits.namespaces + 1) {
+    throw new TrustListRefusal('malformed', 'too large');
+  }
   return text;
 }
 
