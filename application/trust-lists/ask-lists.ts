@@ -3,6 +3,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { ListPointer } from '../../domain/trust-lists/list-pointer.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import { StoreUnavailable } from '../ports/store.ts';
 import type { AskedList, ListSource } from './listed-anchors.ts';
 import type { TrustLists } from './remote-trust-lists.ts';
 import { signersOf } from './verify-trust-list.ts';
@@ -45,7 +46,9 @@ async function ask(
     return { source, list };
   } catch (error) {
     if (error instanceof TrustListRefusal) return { source, refusal: error };
-    throw error;
+    // Without the database nothing is known of any list: that is not a list's fault.
+    if (error instanceof StoreUnavailable) throw error;
+    return { source, refusal: trustLists.failed(tenantId, source.uri, error) };
   }
 }
 

@@ -9,6 +9,7 @@ import {
   OWN_LIST_SECONDS,
   type SeenRelease,
 } from '../../domain/trust-lists/freshness.ts';
+import { sizeOf } from '../../domain/trust-lists/list-size.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
@@ -29,9 +30,8 @@ import { downloadTrustList, openList, shownSigner } from './open-list.ts';
 import { readOwnList } from './own-list.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
-/** What an entry costs besides its list, and what an entity or a service does besides its texts. */
+/** What an entry costs besides its list. */
 const ENTRY_OVERHEAD = 8_192;
-const PART_BYTES = 1_024;
 const FAILURE_MS = 15_000;
 /** A list that could not be used is looked for again after half of it. */
 const STAND_IN_MS = 10 * 60 * 1000;
@@ -97,6 +97,13 @@ export class TrustLists extends needs({
     this.#lists.count(tenantId, 'hits');
     if (now >= known.lifetime.refreshAt) this.#refresh(wanted);
     return known.list;
+  }
+
+  /** One list that nobody foresaw does not keep the others from counting. @returns why it vouches for nobody. */
+  failed(tenantId: TenantId, uri: string, error: unknown): TrustListRefusal {
+    const { origin, pathname } = new URL(uri);
+    this.ports.log.error('trust list not read', { tenantId, list: origin + pathname }, error);
+    return new TrustListRefusal('unavailable', 'it cannot be read here');
   }
 
   stats(tenantId: string): FetchedListStats {
@@ -226,17 +233,4 @@ function followedOf({ tenantId, uri, signers, via }: Wanted): FollowedTrustList 
 function checkTerritory(before: string | undefined, now: string | undefined): void {
   if (before === undefined || before === now) return;
   throw new TrustListRefusal('another_list', `of ${now ?? 'no territory'} instead of ${before}`);
-}
-
-/** Bytes that a list takes as it was read: of a national list in XML most is passed over. */
-function sizeOf({ entities }: TrustList): number {
-  let bytes = 0;
-  for (const { name, services } of entities) {
-    bytes += PART_BYTES + name.length;
-    for (const { certificates, history = [] } of services) {
-      bytes += PART_BYTES + history.length * PART_BYTES;
-      for (const certificate of certificates) bytes += certificate.length;
-    }
-  }
-  return bytes;
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { TrustListRefusal } from './trust-list-refusal.ts';
 
 /** Another list that a list of lists names, and who signs it. */
 export type ListPointer = {
@@ -12,7 +13,10 @@ export type ListPointer = {
 
 /** Europe has a few more than thirty lists; whoever names more wants to keep somebody busy. */
 export const MAX_POINTERS = 64;
+/** With those that are passed over: the same lists stand there in several forms. */
+export const MAX_POINTERS_READ = 256;
 const MAX_SIGNERS = 20;
+const MAX_QUALIFIERS = 20;
 
 const LIST_OF_LISTS = /listofthelists$|ListOfTrustedLists$|LoTEType\/\w*ListOfLists$/i;
 /** What a program reads; the same lists stand there for people, too. */
@@ -42,23 +46,33 @@ export function pointerOf({
   return [{ uri, signers: signers.slice(0, MAX_SIGNERS), territory, isListOfLists: isListOfLists(type) }];
 }
 
-/** TS 119 602 section 6.3.13. What is not understood points nowhere. */
+/**
+ * TS 119 602 section 6.3.13. What is not understood points nowhere.
+ * @throws TrustListRefusal `malformed` for more than anybody needs.
+ */
 export function readPointers(value: Json | undefined): readonly ListPointer[] {
   if (!Array.isArray(value)) return [];
+  if (value.length > MAX_POINTERS_READ) throw new TrustListRefusal('malformed', 'too many pointers');
   return value.filter(isJsonObject).flatMap((pointer) => {
-    const identities = listOf(pointer['ServiceDigitalIdentities']);
-    const signers = identities
-      .flatMap(({ X509Certificates: certificates }) => listOf(certificates))
+    const qualifiers = listOf(pointer['LoTEQualifiers']);
+    if (qualifiers.length > MAX_QUALIFIERS) return [];
+    const signers = listOf(pointer['ServiceDigitalIdentities'])
+      .slice(0, MAX_SIGNERS)
+      .flatMap(({ X509Certificates: certificates }) => listOf(certificates).slice(0, MAX_SIGNERS))
       .flatMap(({ val }) => (typeof val === 'string' ? [val.replaceAll(/\s/g, '')] : []));
-    const qualifiers = Object.assign({}, ...listOf(pointer['LoTEQualifiers'])) as JsonObject;
     return pointerOf({
       uri: pointer['LoTELocation'],
       signers,
-      territory: textOf(qualifiers['SchemeTerritory']),
-      type: textOf(qualifiers['LoTEType']),
-      mimeType: textOf(qualifiers['MimeType']),
+      territory: qualifierOf(qualifiers, 'SchemeTerritory'),
+      type: qualifierOf(qualifiers, 'LoTEType'),
+      mimeType: qualifierOf(qualifiers, 'MimeType'),
     });
   });
+}
+
+/** Each stands in an object of its own, or all in one; the last of a name counts. */
+function qualifierOf(qualifiers: readonly JsonObject[], name: string): string | undefined {
+  return textOf(qualifiers.findLast((qualifier) => Object.hasOwn(qualifier, name))?.[name]);
 }
 
 function listOf(value: Json | undefined): readonly JsonObject[] {

@@ -1,6 +1,12 @@
 import { createHash, hash } from 'node:crypto';
 import { defined } from '../shared/defined.ts';
-import { isListOfLists, type ListPointer, MAX_POINTERS, pointerOf } from './list-pointer.ts';
+import {
+  isListOfLists,
+  type ListPointer,
+  MAX_POINTERS,
+  MAX_POINTERS_READ,
+  pointerOf,
+} from './list-pointer.ts';
 import { readListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 import { isSelectable } from './select-certificates.ts';
@@ -57,10 +63,10 @@ export function readTrustedList(document: ListElement, now: Date): TrustList {
   const providers = all(document, 'TrustServiceProviderList').flatMap((list) =>
     all(list, 'TrustServiceProvider'),
   );
-  const pointers = all(scheme, 'PointersToOtherTSL')
-    .flatMap((list) => all(list, 'OtherTSLPointer'))
-    .flatMap(readPointer);
-  if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
+  const named = all(scheme, 'PointersToOtherTSL').flatMap((list) => all(list, 'OtherTSLPointer'));
+  const pointers = named.slice(0, MAX_POINTERS_READ).flatMap(readPointer);
+  if (named.length > MAX_POINTERS_READ || pointers.length > MAX_POINTERS)
+    throw new TrustListRefusal('malformed', 'too many pointers');
   const entities = providers.map((each) => readProvider(each, now));
   if (entities.flatMap(({ services }) => services).length > MAX_SERVICES) {
     throw new TrustListRefusal('malformed', 'too many services');

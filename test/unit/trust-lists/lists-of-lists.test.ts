@@ -5,6 +5,7 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
+import { StoreUnavailable } from '../../../application/ports/store.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import { askLists } from '../../../application/trust-lists/ask-lists.ts';
 import { areSame, gatherAnchors, type ListSource } from '../../../application/trust-lists/listed-anchors.ts';
@@ -193,6 +194,33 @@ describe('A list of lists', () => {
       );
     many(65);
     expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
+  });
+
+  it('with qualifiers without end points nowhere, and with pointers without end is refused', async () => {
+    const seconds = Math.floor(clock.time / 1000);
+    const pointTo = (pointers: readonly object[]) => {
+      const scheme = { LoTEType: 'x', PointersToOtherLoTE: pointers };
+      published.set(LOTL, trustList({ entities: [], signer: europe, scheme }, seconds));
+    };
+    const german = {
+      LoTELocation: addressOf('DE'),
+      ServiceDigitalIdentities: [{ X509Certificates: [{ val: signerOf('DE').certificate }] }],
+    };
+    pointTo([{ ...german, LoTEQualifiers: Array.from({ length: 400_000 }, () => ({})) }]);
+    expect(await vouched()).to.deep.equal([]);
+    lists.clear(ACME);
+    pointTo(Array.from({ length: 257 }, () => ({ LoTELocation: 'no address' })));
+    expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
+  });
+
+  it('is refused alone where nobody foresaw what is wrong with it', async () => {
+    const { get } = lists;
+    lists.get = (tenantId, uri, ...more) =>
+      uri === addressOf('FR') ? Promise.reject(new RangeError('x')) : get.call(lists, tenantId, uri, ...more);
+    expect(await vouched()).to.deep.equal(['DE', 'IT']);
+    expect(await refusals()).to.deep.equal(['unavailable: it cannot be read here']);
+    lists.get = () => Promise.reject(new StoreUnavailable('no database'));
+    expect(await ask().catch((error: unknown) => error), 'none of a list').to.be.instanceOf(StoreUnavailable);
   });
 
   it('may be one of trusted entities, and point to lists of either form', async () => {
