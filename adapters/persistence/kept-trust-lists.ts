@@ -32,7 +32,7 @@ export const KEPT_TRUST_LISTS = table<Stored, keyof Stored>(
 );
 
 /** Whoever follows more names fewer lists. */
-const MAX_LISTS = 500;
+const MAX_LISTS = 128;
 /** There is a tenant of this id, and room: one that is kept already takes none. */
 const ROOM = `from tenants t where t.id = $1 and ((select count(*) from kept_trust_lists k where k.tenant_id = $1) < ${MAX_LISTS}
   or exists (select 1 from kept_trust_lists k where k.tenant_id = $1 and k.id = $2))`;

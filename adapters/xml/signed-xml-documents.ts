@@ -55,7 +55,9 @@ export class XmlCryptoDocuments extends SignedXmlDocuments {
 
   override async trustedList(text: Buffer, signers: readonly string[], now: Date): Promise<OpenedXmlList> {
     const { document, documentHash } = this.open(text, TRUSTED_LIST_ROOT, signers, now);
-    return { list: readTrustedList(document, now), documentHash, contentHash: contentHashOfTree(document) };
+    // Parts of a text keep all of it in memory, copies do not.
+    const list = structuredClone(readTrustedList(document, now));
+    return { list, documentHash, contentHash: contentHashOfTree(document) };
   }
 
   /** @returns what was signed; the hash is of its canonical form. @throws TrustListRefusal */

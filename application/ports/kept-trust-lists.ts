@@ -11,7 +11,7 @@ export type KeptTrustLists = {
   /** The good copy, whatever came later. */
   goodCopy(id: string): Promise<GoodCopy | undefined>;
   /**
-   * Keeps a copy unless a newer release is kept already, and drops what was held against one. A tenant keeps at most 500 lists.
+   * Keeps a copy unless a newer release is kept already, and drops what was held against one. A tenant keeps at most 128 lists.
    */
   keepCopy(id: string, place: ListPlace, copy: GoodCopy): Promise<void>;
   /** The kept copy was found at its address once more. @returns false where another one is kept. */

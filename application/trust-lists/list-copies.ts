@@ -7,6 +7,7 @@ import { type GoodCopy, isHeld, type ListPlace, standsInUntil } from '../../doma
 import type { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
+import { sizeOfDocument } from '../size-of.ts';
 import { type PinnedSigners, thumbprintOf } from './verify-trust-list.ts';
 
 type Ports = { readonly store: Store; readonly log: Log };
@@ -19,7 +20,7 @@ export type FollowedTrustList = {
 };
 
 /** A larger one is fetched again after a restart. */
-const MAX_COPY_CERTIFICATES = 2_000;
+const MAX_COPY_BYTES = 512 * 1024;
 
 /** Another set of signers is another list: nobody is vouched for by what former ones signed. */
 export function copyIdOf(uri: string, signers: PinnedSigners): string {
@@ -35,10 +36,9 @@ export async function keepCopy(
   const id = copyIdOf(place.uri, signers);
   const kept = store.lists(tenantId);
   if (await kept.confirmCopy(id, copy.documentHash, copy.checkedAt)) return;
-  const certificates = copy.list.entities.flatMap(({ services }) =>
-    services.flatMap((service) => service.certificates),
-  );
-  if (certificates.length <= MAX_COPY_CERTIFICATES) await kept.keepCopy(id, place, copy);
+  // An older release does not stand in for what it was followed by.
+  if (sizeOfDocument(copy.list) > MAX_COPY_BYTES) await kept.forgetList(id);
+  else await kept.keepCopy(id, place, copy);
 }
 
 /**

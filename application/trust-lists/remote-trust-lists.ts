@@ -9,7 +9,6 @@ import {
   OWN_LIST_SECONDS,
   type SeenRelease,
 } from '../../domain/trust-lists/freshness.ts';
-import { sizeOf } from '../../domain/trust-lists/list-size.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
@@ -23,6 +22,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store } from '../ports/store.ts';
+import { sizeOfDocument } from '../size-of.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { copyIdOf, type FollowedTrustList, keepCopy, standIn } from './list-copies.ts';
@@ -171,7 +171,7 @@ export class TrustLists extends needs({
       list: isSame ? before.list : list,
       documentHash,
       contentHash,
-      size: sizeOf(list),
+      size: sizeOfDocument(list),
       fetchedAt: now,
       lifetime: listLifetime(list, now, maxSeconds),
     };
@@ -196,7 +196,7 @@ export class TrustLists extends needs({
         list,
         documentHash,
         contentHash,
-        size: ENTRY_OVERHEAD,
+        size: sizeOfDocument(list),
         fetchedAt: copy.checkedAt,
       },
       lifetime: { refreshAt: new Date(now.getTime() + STAND_IN_MS / 2), expiresAt },

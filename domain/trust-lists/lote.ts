@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
+import { withinBounds } from './list-bounds.ts';
 import { isListOfLists, type ListPointer, MAX_POINTERS, readPointers } from './list-pointer.ts';
 import { type FormerState, MAX_STATES } from './service-history.ts';
 import { readDateTime, SKEW_SECONDS } from './signed-list.ts';
@@ -71,12 +72,12 @@ export function readTrustList(payload: JsonObject, now: Date): TrustList {
     ...defined({ territory }),
     ...(isPointing && { isListOfLists: true as const }),
   };
-  if (end === null) return { ...about, nextUpdate: null, entities: [] };
+  if (end === null) return withinBounds({ ...about, nextUpdate: null, entities: [] });
   const nextUpdate = readDateTime(end, 'NextUpdate');
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
   const pointers = readPointers(scheme['PointersToOtherLoTE']);
   if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
-  return { ...about, nextUpdate, entities, ...(pointers.length > 0 && { pointers }) };
+  return withinBounds({ ...about, nextUpdate, entities, ...(pointers.length > 0 && { pointers }) });
 }
 
 function readSequenceNumber(value: Json | undefined): number {

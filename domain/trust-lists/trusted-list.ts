@@ -1,5 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import { defined } from '../shared/defined.ts';
+import { withinBounds } from './list-bounds.ts';
 import {
   isListOfLists,
   type ListPointer,
@@ -57,7 +58,7 @@ export function readTrustedList(document: ListElement, now: Date): TrustList {
     ...defined({ territory }),
     ...(isPointing && { isListOfLists: true as const }),
   };
-  if (end === undefined) return { ...about, nextUpdate: null, entities: [] };
+  if (end === undefined) return withinBounds({ ...about, nextUpdate: null, entities: [] });
   const nextUpdate = readDateTime(end.text, 'NextUpdate');
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
   const providers = all(document, 'TrustServiceProviderList').flatMap((list) =>
@@ -71,12 +72,12 @@ export function readTrustedList(document: ListElement, now: Date): TrustList {
   if (entities.flatMap(({ services }) => services).length > MAX_SERVICES) {
     throw new TrustListRefusal('malformed', 'too many services');
   }
-  return {
+  return withinBounds({
     ...about,
     nextUpdate,
     entities: entities.filter(({ services }) => services.length > 0),
     ...(pointers.length > 0 && { pointers }),
-  };
+  });
 }
 
 /** Section 5.3.13: what is said of the other list stands in elements of which each has one member. */

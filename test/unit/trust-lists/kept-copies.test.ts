@@ -103,6 +103,17 @@ describe('The good copy of a trust list of others', () => {
     expect(await read()).to.equal('unavailable');
   });
 
+  it('is none of a large list, also where an earlier release was small', async () => {
+    const large = Array.from({ length: 600 }, (_, at) => ({ ...provider.entity(), name: `${at} Sixth` }));
+    publish({ ...named('Sixth', 6), entities: large });
+    clock.time += 2 * HOUR;
+    restart();
+    expect(await read()).to.match(/^0 Sixth,1 Sixth/);
+    remote.answer = () => new RemoteError('timeout', 'late');
+    restart();
+    expect(await read()).to.equal('unavailable');
+  });
+
   it('counts until it ends where other content comes under its number; an event and the health say so', async () => {
     publish(named('Another', 5));
     clock.time += 2 * HOUR;

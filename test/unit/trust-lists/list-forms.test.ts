@@ -65,6 +65,21 @@ describe('The document of a trust list', () => {
   const entityOf = (...given: Parameters<typeof entity>) => read({}, entity(...given)).entities[0];
   const serviceOf = (changes: object) => entityOf({}, service(changes))?.services[0];
 
+  it('keeps no text of any length, and no more certificates than can be read', () => {
+    const long = 'x'.repeat(2_001);
+    for (const changes of [{ ServiceStatus: long }, { ServiceTypeIdentifier: long }]) {
+      expect(faultOf(() => serviceOf(changes))).to.equal('malformed');
+    }
+    expect(faultOf(() => entityOf({ TEName: [{ lang: 'en', value: long }] }))).to.equal('malformed');
+    expect(faultOf(() => read({ SchemeTerritory: long }))).to.equal('malformed');
+    const of = (count: number, val = 'MIIB') => ({
+      ServiceDigitalIdentity: { X509Certificates: Array.from({ length: count }, () => ({ val })) },
+    });
+    expect(faultOf(() => serviceOf(of(5_000)))).to.equal('taken');
+    expect(faultOf(() => serviceOf(of(5_001)))).to.equal('malformed');
+    expect(faultOf(() => serviceOf(of(1, 'A'.repeat(20_004))))).to.equal('malformed');
+  });
+
   it('tells who is listed for what', () => {
     expect(read({}, entity({}, service()))).to.deep.include({
       sequenceNumber: 5,

@@ -99,6 +99,17 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     );
   });
 
+  it('keep no text of any length', async () => {
+    const [service] = services(issuer.certificate);
+    const of = (changes: object) => fault(signed({ services: [{ ...service, ...changes } as never] }));
+    expect(await of({ status: 'x'.repeat(2_000) })).to.equal('taken');
+    expect(await of({ status: 'x'.repeat(2_001) })).to.equal('malformed: a text is too long');
+    const history = [{ status: 'x'.repeat(2_001), since: '2025-01-01T00:00:00Z' }];
+    expect(await of({ history })).to.equal('malformed: a text is too long');
+    expect(await fault(signed({ territory: 'x'.repeat(2_001) }))).to.equal('malformed: a text is too long');
+    expect(await fault(signed({ territory: 'x'.repeat(2_001), nextUpdate: null }))).to.match(/too long/);
+  });
+
   describe('that somebody changed are refused', () => {
     const forged = () => services(other.certificate);
 
