@@ -34,8 +34,14 @@ const THREAD_LIMITS: XmlLimits = {
 const MEMORY = { maxOldGenerationSizeMb: 768, maxYoungGenerationSizeMb: 64 };
 const MAX_MS = 60_000;
 /** Of all tenants together, and of one: Europe has some thirty lists, of which eight are asked for at the same time. */
-const MAX_WAITING = 64;
-const MAX_WAITING_OF_ONE = 16;
+const WAITING = { count: 64, bytes: 128 * 1024 * 1024 };
+const WAITING_OF_ONE = { count: 16, bytes: 32 * 1024 * 1024 };
+
+type Waiting = {
+  readonly bytes: number;
+  readonly read: () => Promise<void>;
+  readonly refuse: (why: TrustListRefusal) => void;
+};
 
 type Options = { readonly milliseconds?: number; readonly megabytes?: number };
 
@@ -48,7 +54,7 @@ export class ThreadedXmlDocuments extends SignedXmlDocuments {
   readonly #milliseconds: number;
   readonly #memory: typeof MEMORY;
   /** By tenant, in the order of their turns. */
-  readonly #waiting = new Map<string, (() => Promise<void>)[]>();
+  readonly #waiting = new Map<string, Waiting[]>();
   #isReading = false;
 
   constructor({ milliseconds = MAX_MS, megabytes = MEMORY.maxOldGenerationSizeMb }: Options = {}) {
@@ -68,16 +74,34 @@ export class ThreadedXmlDocuments extends SignedXmlDocuments {
       const limit = `lists in XML are read up to ${THREAD_LIMITS.bytes / 1024 / 1024} MiB`;
       return Promise.reject(new TrustListRefusal('malformed', limit));
     }
-    const own = this.#waiting.get(owner) ?? [];
-    const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
-    if (own.length >= MAX_WAITING_OF_ONE || all >= MAX_WAITING) {
-      return Promise.reject(new TrustListRefusal('unavailable', 'too many large lists wait to be read'));
-    }
-    this.#waiting.set(owner, own);
     return new Promise((resolve, reject) => {
-      own.push(() => this.#read({ text, signers, now, limits: THREAD_LIMITS }).then(resolve, reject));
+      const read = () => this.#read({ text, signers, now, limits: THREAD_LIMITS }).then(resolve, reject);
+      this.#wait(owner, { bytes: text.length, read, refuse: reject });
       void this.#goOn();
     });
+  }
+
+  /** Who has nothing waiting always finds a place: the tenant that holds most gives way. */
+  #wait(owner: string, task: Waiting): void {
+    const own = this.#waiting.get(owner) ?? [];
+    const all = () => [...this.#waiting.values()].flat();
+    if (!hasRoom(own, task, WAITING_OF_ONE) || (own.length > 0 && !hasRoom(all(), task, WAITING))) {
+      task.refuse(tooMany());
+      return;
+    }
+    while (!hasRoom(all(), task, WAITING)) this.#giveWay();
+    this.#waiting.set(owner, [...own, task]);
+  }
+
+  /** By what it holds of either limit, its last list. */
+  #giveWay(): void {
+    const shareOf = (tasks: readonly Waiting[]) =>
+      Math.max(tasks.length / WAITING.count, bytesOf(tasks) / WAITING.bytes);
+    const [largest] = [...this.#waiting].toSorted(([, one], [, other]) => shareOf(other) - shareOf(one));
+    if (largest === undefined) return;
+    const [owner, tasks] = largest;
+    tasks.pop()?.refuse(tooMany());
+    if (tasks.length === 0) this.#waiting.delete(owner);
   }
 
   /** Whose turn it was comes last. */
@@ -89,7 +113,7 @@ export class ThreadedXmlDocuments extends SignedXmlDocuments {
       const task = tasks.shift();
       this.#waiting.delete(owner);
       if (tasks.length > 0) this.#waiting.set(owner, tasks);
-      await task?.();
+      await task?.read();
     }
     this.#isReading = false;
   }
@@ -129,4 +153,14 @@ export class ThreadedXmlDocuments extends SignedXmlDocuments {
       });
     });
   }
+}
+
+const tooMany = () => new TrustListRefusal('unavailable', 'too many large lists wait to be read');
+
+function bytesOf(tasks: readonly Waiting[]): number {
+  return tasks.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function hasRoom(tasks: readonly Waiting[], { bytes }: Waiting, limit: typeof WAITING): boolean {
+  return tasks.length < limit.count && bytesOf(tasks) + bytes <= limit.bytes;
 }

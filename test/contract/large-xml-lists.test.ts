@@ -127,6 +127,24 @@ describe('Large trusted lists in XML', function () {
     expect(await refused(Array.from({ length: 70 }, (_, at) => `tenant-${at % 10}`)), 'of all').to.equal(5);
   });
 
+  it('wait in so many bytes, and who has nothing waiting finds a place where others hold all of it', async () => {
+    const documents = new ThreadedXmlDocuments({ milliseconds: 1 });
+    const text = Buffer.alloc(15 * MEBIBYTE, ' ');
+    const results = new Map<string, string[]>();
+    const read = async (owner: string) => {
+      const result = await fault(text, documents, undefined, owner);
+      results.set(owner, [...(results.get(owner) ?? []), result]);
+    };
+    const waits = (owner: string) =>
+      (results.get(owner) ?? []).filter((each) => /too many large lists wait/.test(each)).length;
+    // One is read at once; two of each are 30 MiB.
+    const greedy = ['a', 'a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'd', 'd'].map(read);
+    await Promise.all([...greedy, read('late'), read('later')]);
+    expect(['a', 'b', 'c', 'd'].reduce((sum, owner) => sum + waits(owner), 0)).to.equal(4);
+    expect([waits('a'), waits('b')].every((count) => count >= 1)).to.equal(true);
+    expect([waits('late'), waits('later')]).to.deep.equal([0, 0]);
+  });
+
   it('of one tenant keep no other waiting for all of them', async () => {
     const documents = new ThreadedXmlDocuments();
     const some = listOf(0.3 * MEBIBYTE);
