@@ -21,7 +21,10 @@ const FollowedListView = z
     via: z.string().nullable().describe('The list of lists that points to it, and says who signs it'),
     sequenceNumber: z.number().int().nullable().describe('Of the last release that was good'),
     nextUpdate: z.iso.datetime().nullable().describe('When that ends'),
-    checkedAt: z.iso.datetime().nullable().describe('When it was found at its address for the last time'),
+    checkedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('When it was found at its address for the last time; null when copies were forgotten since'),
     lookedAt: z.iso.datetime(),
     held: z
       .object({
