@@ -8,6 +8,12 @@ export type IssuedToSubject = {
   readonly credentialConfigurationId: string;
 };
 
+/** That all of it is revoked. */
+export type RevocationOrder = IssuedToSubject & {
+  /** Each order of the same has another one, so that whoever fulfils one knows that no other came in between. */
+  readonly dueAt: Date;
+};
+
 /** Credentials by the persons whom they are about. Nothing here says who these are. */
 export type IssuedSubjects = {
   /** The key of a tenant's fingerprints. @param fresh becomes it where there is none yet. */
@@ -29,13 +35,13 @@ export type IssuedSubjects = {
     tenantId: TenantId,
     fingerprints: readonly string[],
     limit: number,
-  ): Promise<readonly IssuedToSubject[]>;
+  ): Promise<readonly RevocationOrder[]>;
   /** Orders of all tenants that are due, those that wait longest first. */
-  dueRevocationOrders(now: Date, limit: number): Promise<readonly IssuedToSubject[]>;
-  /** Ids of the batches that an order is about. */
+  dueRevocationOrders(now: Date, limit: number): Promise<readonly RevocationOrder[]>;
+  /** Ids of the batches that an order is about and that nobody has revoked yet. */
   batchesOf(order: IssuedToSubject): Promise<readonly string[]>;
-  /** These were revoked: there is nothing left to do about them. */
-  fulfilOrder(order: IssuedToSubject, batchIds: readonly string[]): Promise<void>;
+  /** All that was issued before it is revoked. One that was given anew meanwhile stays. */
+  fulfilOrder(order: RevocationOrder): Promise<void>;
   /** It could not be done: others come first. */
   postponeOrder(order: IssuedToSubject, until: Date): Promise<void>;
 };

@@ -71,7 +71,9 @@ export class RevokeBySubject extends needs({
     const some = wanted !== undefined ? [wanted] : allowed.length > 0 ? allowed : undefined;
     // Ordered first: what this call does not come to, or dies over, the job does.
     await maintenance.orderRevocations(tenantId, fingerprints, some, clock.now());
-    const orders = await maintenance.revocationOrdersOf(tenantId, fingerprints, MAX_BATCHES);
+    const all = await maintenance.revocationOrdersOf(tenantId, fingerprints, MAX_BATCHES);
+    // Of other configurations there may be orders of somebody else.
+    const orders = all.filter(({ credentialConfigurationId: id }) => some === undefined || some.includes(id));
     let revoked = 0;
     for (const order of orders.slice(0, SESSIONS))
       revoked += await this.ports.subjectRevoker.revoke(caller.configured, order, caller);

@@ -5,18 +5,19 @@ import { SESSION_STATUSES } from '../../domain/sessions/session.ts';
 import type { IssuedBatch, StatusChange } from '../../domain/status-lists/status-list.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import type { IssuedToSubject } from '../ports/issued-subjects.ts';
+import type { IssuedToSubject, RevocationOrder } from '../ports/issued-subjects.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { listsOfBatches } from './lists-of-batches.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
 const REVOKED = 1;
-/** Issuances of one session that may come in between. */
+/** Issuances of one session, and others who revoke the same, that may come in between. */
 const ATTEMPTS = 10;
 
 /** Revokes what a session issued to one person, in one transaction. */
 export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAllocator }) {
-  /** @returns how many credentials were revoked. @throws Error when issuances of the session come in between all the time. */
-  async revoke(configured: TenantConfiguration, order: IssuedToSubject, by: TenantActor): Promise<number> {
+  /** @returns how many credentials were revoked, each once however many revoke at the same moment. @throws Error when issuances of the session come in between all the time. */
+  async revoke(configured: TenantConfiguration, order: RevocationOrder, by: TenantActor): Promise<number> {
     const { store } = this.ports;
     for (let left = ATTEMPTS; left > 0; left--) {
       const read = await store.read(order.tenantId).issued(order.sessionId);
@@ -27,17 +28,17 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
         configured,
         batches.filter(({ id }) => own.includes(id)),
       );
-      const isDone = statuses.length === 0 || (await this.#commit(order, read, own, statuses, by));
+      const isDone = own.length === 0 || (await this.#commit(order, read, own, statuses, by));
       if (!isDone) continue;
-      await store.maintenance.fulfilOrder(order, own);
+      await store.maintenance.fulfilOrder(order);
       return statuses.length;
     }
     throw new Error('the session issues credentials all the time');
   }
 
-  /** @returns false where the session issued something meanwhile. */
+  /** @returns false where the session issued something meanwhile, or somebody else has revoked some of these. */
   async #commit(
-    { tenantId, sessionId, credentialConfigurationId }: IssuedToSubject,
+    { tenantId, fingerprint, sessionId, credentialConfigurationId }: IssuedToSubject,
     read:
       | { readonly configurationIds: readonly string[] | undefined; readonly batches: IssuedBatch[] }
       | undefined,
@@ -52,7 +53,9 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
     const isTheirs = batches
       .filter((batch) => batch.credentialConfigurationId === credentialConfigurationId)
       .every(({ id }) => own.includes(id));
-    const change: Change = {
+    const releases = { fingerprint, sessionId, batchIds: own };
+    const revoked: Change = {
+      releases,
       session: {
         id: sessionId,
         anytime: SESSION_STATUSES,
@@ -62,9 +65,11 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
       statuses,
       audit: { by, change: describeRevocation({ sessionId, credentialConfigurationId }, statuses) },
     };
+    // What has no entry in a list that there is cannot be revoked, and waits for nothing any more.
+    const change = statuses.length === 0 ? { releases } : revoked;
     const committed = await store.commit(tenantId, change, clock.now());
     if (committed.done) tenantConfigurations.committed(tenantId, change, committed);
-    else if (committed.part !== 'session')
+    else if (committed.part !== 'session' && committed.part !== 'releases')
       throw new Error(`credentials could not be revoked: ${committed.part}`);
     return committed.done;
   }
@@ -73,7 +78,7 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
     configured: TenantConfiguration,
     batches: readonly IssuedBatch[],
   ): Promise<readonly StatusChange[]> {
-    const lists = new Map((await configured.statusLists()).map((list) => [list.id, list]));
+    const lists = await listsOfBatches(this.ports.store, configured, batches);
     return batches.flatMap(({ statusListId, firstCounter, count }): StatusChange[] => {
       const list = lists.get(statusListId ?? '');
       if (list === undefined || firstCounter === null) return [];

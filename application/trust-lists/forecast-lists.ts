@@ -1,5 +1,6 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { withoutQuery } from '../../domain/shared/without-query.ts';
 import type { Affected, Ending } from '../../domain/trust-lists/forecast.ts';
 import type { KeptListSummary } from '../../domain/trust-lists/kept-list.ts';
 import type { ForecastSubject } from './forecast-subject.ts';
@@ -130,12 +131,6 @@ function read(pem: string): readonly Read[] {
 
 function endingOf({ kind, fingerprint, subject, notAfter, affects, advice }: Named): Ending {
   return { ...{ kind, id: fingerprint, name: subject, endsAt: notAfter, renews: false }, affects, advice };
-}
-
-function withoutQuery(uri: string): string {
-  if (!URL.canParse(uri)) return 'something that is no address';
-  const { origin, pathname } = new URL(uri);
-  return origin + pathname;
 }
 
 /** Lists of the tenant, which sign themselves anew as long as their key chain lasts. */

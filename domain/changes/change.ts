@@ -1,6 +1,6 @@
 import type { AuditChange, TenantActor } from '../audit/audit-entry.ts';
 import type { DeferredChange, DeferredTransaction } from '../issuance/deferred.ts';
-import type { IdentifiedBatch } from '../issuance/subject-claims.ts';
+import type { IdentifiedBatch, ReleasedBatches } from '../issuance/subject-claims.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 import type { GrantChange, NewGrant } from '../oauth/grant.ts';
 import type { UsedValue } from '../oauth/used-value.ts';
@@ -42,6 +42,8 @@ export type Change = {
   readonly follows?: FollowingBatch;
   /** Whom `issued` is about. */
   readonly identifies?: IdentifiedBatch;
+  /** What was issued to a person and is revoked now: nobody else has revoked any of it for that. */
+  readonly releases?: ReleasedBatches;
   /** What the credentials of a deferred transaction are going to follow; nothing any more once they are made. */
   readonly holds?: { readonly transactionId: string; readonly statuses: readonly WalletStatus[] };
   /** Of entries that were not revoked, unless they are revoked again. */
@@ -67,7 +69,8 @@ export type Part =
   | 'deferred'
   | 'statuses'
   | 'removes'
-  | 'keeps';
+  | 'keeps'
+  | 'releases';
 
 export type Committed =
   | {

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import type { FieldError } from '../shared/failure.ts';
+import type { SessionId } from '../shared/ids.ts';
 import { canonicalJson, type Json, type JsonObject, valueAt } from '../shared/json.ts';
 import type { IssuedBatch } from '../status-lists/status-list.ts';
 import type { CredentialConfig } from './credential-config.ts';
@@ -18,6 +19,13 @@ export type IdentifiedBatch = {
   readonly batch: Pick<IssuedBatch, 'id' | 'sessionId' | 'credentialConfigurationId'>;
   /** Of the credentials; null where they have no end. */
   readonly endsAt: Date | null;
+};
+
+/** Batches of one session that are on record as of one person, each once. */
+export type ReleasedBatches = {
+  readonly fingerprint: string;
+  readonly sessionId: SessionId;
+  readonly batchIds: readonly string[];
 };
 
 /** Characters of one value. */

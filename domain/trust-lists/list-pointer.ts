@@ -13,6 +13,8 @@ export type ListPointer = {
 /** Europe has a few more than thirty lists; whoever names more wants to keep somebody busy. */
 export const MAX_POINTERS = 64;
 const MAX_SIGNERS = 20;
+/** Of one pointer; a list has a handful. */
+const MAX_QUALIFIERS = 50;
 
 const LIST_OF_LISTS = /listofthelists$|ListOfTrustedLists$|LoTEType\/\w*ListOfLists$/i;
 /** What a program reads; the same lists stand there for people, too. */
@@ -50,7 +52,8 @@ export function readPointers(value: Json | undefined): readonly ListPointer[] {
     const signers = identities
       .flatMap(({ X509Certificates: certificates }) => listOf(certificates))
       .flatMap(({ val }) => (typeof val === 'string' ? [val.replaceAll(/\s/g, '')] : []));
-    const qualifiers = Object.assign({}, ...listOf(pointer['LoTEQualifiers'])) as JsonObject;
+    const stated = listOf(pointer['LoTEQualifiers']).slice(0, MAX_QUALIFIERS);
+    const qualifiers = Object.assign({}, ...stated) as JsonObject;
     return pointerOf({
       uri: pointer['LoTELocation'],
       signers,

@@ -1,14 +1,22 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { IssuedSubjects, IssuedToSubject } from '../../../application/ports/issued-subjects.ts';
+import type {
+  IssuedSubjects,
+  IssuedToSubject,
+  RevocationOrder,
+} from '../../../application/ports/issued-subjects.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { FINGERPRINTS, SUBJECT_KEYS } from '../rows/subject-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
 
-/** In which the dialects differ: whether a text is among the elements of an array parameter. */
-export type SubjectWords = { readonly among: (parameter: string) => string };
-export const POSTGRES_SUBJECTS: SubjectWords = { among: (parameter) => `= any(${parameter}::text[])` };
+/** In which the dialects differ: whether a text is among the elements of an array parameter, and which of two numbers is greater. */
+export type SubjectWords = { readonly among: (parameter: string) => string; readonly later: string };
+export const POSTGRES_SUBJECTS: SubjectWords = {
+  among: (parameter) => `= any(${parameter}::text[])`,
+  later: 'greatest',
+};
 export const SQLITE_SUBJECTS: SubjectWords = {
+  later: 'max',
   among: (parameter) => `in (select value from json_each(${parameter}))`,
 };
 
@@ -31,7 +39,7 @@ const BATCHES = named(
 const FULFILLED = named(
   'subject_revocation_fulfilled',
   `delete from subject_revocations
-   where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4`,
+   where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4 and due_at = $5`,
 );
 const POSTPONE = named(
   'postpone_subject_revocation',
@@ -39,7 +47,7 @@ const POSTPONE = named(
    where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4`,
 );
 
-export function issuedSubjects(sql: JobSql, cipher: Cipher, { among }: SubjectWords): IssuedSubjects {
+export function issuedSubjects(sql: JobSql, cipher: Cipher, { among, later }: SubjectWords): IssuedSubjects {
   const COUNT = named(
     'count_batches_of_subjects',
     `select count(*) as batches from (select 1 as one from issued_subjects
@@ -51,7 +59,9 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, { among }: SubjectWo
       `insert into subject_revocations (tenant_id, fingerprint, session_id, credential_configuration_id, due_at)
        select distinct tenant_id, fingerprint, session_id, credential_configuration_id, cast($3 as bigint)
        from issued_subjects where tenant_id = $1 and fingerprint ${among('$2')} ${condition}
-       on conflict do nothing`,
+       order by 1, 2, 3, 4
+       on conflict (tenant_id, fingerprint, session_id, credential_configuration_id)
+         do update set due_at = ${later}(excluded.due_at, subject_revocations.due_at + 1)`,
     );
   const ORDER = order('order_subject_revocations', 'and true');
   const ORDER_SOME = order(
@@ -62,11 +72,6 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, { among }: SubjectWo
     'subject_revocations_of',
     `select * from subject_revocations where tenant_id = $1 and fingerprint ${among('$2')}
      order by due_at limit $3`,
-  );
-  const LET_GO = named(
-    'let_subjects_go',
-    `delete from issued_subjects
-     where tenant_id = $1 and fingerprint = $2 and session_id = $3 and batch_id ${among('$4')}`,
   );
   return {
     async subjectKey(tenantId, fresh) {
@@ -99,11 +104,8 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, { among }: SubjectWo
     async batchesOf(about) {
       return (await sql.all(BATCHES, ...keyOf(about))).map((row) => String(row['batch_id']));
     },
-    async fulfilOrder(about, batchIds) {
-      const [tenantId, fingerprint, sessionId] = keyOf(about);
-      // First, so that what stops in between is done again.
-      await sql.change(LET_GO, tenantId, fingerprint, sessionId, batchIds);
-      await sql.change(FULFILLED, ...keyOf(about));
+    async fulfilOrder(order) {
+      await sql.change(FULFILLED, ...keyOf(order), order.dueAt.getTime());
     },
     async postponeOrder(about, until) {
       await sql.change(POSTPONE, ...keyOf(about), until.getTime());
@@ -115,11 +117,12 @@ function keyOf({ tenantId, fingerprint, sessionId, credentialConfigurationId }: 
   return [tenantId, fingerprint, sessionId, credentialConfigurationId] as const;
 }
 
-function readOrder(row: Row): IssuedToSubject {
+function readOrder(row: Row): RevocationOrder {
   return {
     tenantId: row['tenant_id'] as TenantId,
     fingerprint: String(row['fingerprint']),
     sessionId: row['session_id'] as SessionId,
     credentialConfigurationId: String(row['credential_configuration_id']),
+    dueAt: new Date(Number(row['due_at'])),
   };
 }

@@ -51,6 +51,20 @@ const identifying = ({ name, text }: Statement, last: number): Statement => ({
 const COMMIT_IDENTIFIED = identifying(COMMIT, 20);
 const COMMIT_AND_FOLLOW_IDENTIFIED = identifying(COMMIT_AND_FOLLOW, 29);
 
+const RELEASED = 'tenant_id = $1 and fingerprint = $21 and session_id = $22 and batch_id = any($23::text[])';
+/**
+ * For credentials that are revoked with their person. Who revokes them at the same moment waits for their rows, and finds them
+ * gone: then nothing goes, the function is not called, and there is no row.
+ */
+const COMMIT_AND_RELEASE: Statement = {
+  name: 'commit_change_1_and_release',
+  text: `with own as (select batch_id from issued_subjects
+       where ${RELEASED} order by batch_id for update),
+     gone as (delete from issued_subjects
+       where ${RELEASED} and (select count(*) from own) = $24)
+     select ${CALL} as session where (select count(*) from own) = $24`,
+};
+
 /** Of which others may go along: nobody waits in them for a row. */
 const GOES_TOGETHER: ReadonlySet<Statement> = new Set([
   ...[COMMIT, COMMIT_AND_FOLLOW],
@@ -70,7 +84,7 @@ export class PostgresCommit {
   }
 
   #callOf(tenantId: TenantId, change: Change, parameters: readonly Parameter[]): Call {
-    const { keeps, session } = change;
+    const { keeps, releases, session } = change;
     const following = followingOf(this.#cipher, tenantId, change);
     const identified = identifiedBy(change);
     const followed = following === undefined ? [] : followedBy(following);
@@ -83,6 +97,11 @@ export class PostgresCommit {
     if (keeps !== undefined) {
       const kept = KEPT_ANSWERS.write(this.#cipher, tenantId, keeps);
       return { statement: COMMIT_AND_KEEP, values: [...parameters, ...kept] };
+    }
+    if (releases !== undefined) {
+      const { fingerprint, sessionId, batchIds } = releases;
+      const released = [fingerprint, sessionId, batchIds, batchIds.length] as const;
+      return { statement: COMMIT_AND_RELEASE, values: [...parameters, ...released] };
     }
     const endsAt = session?.endsAt?.getTime();
     if (session === undefined || endsAt === undefined) return { statement: COMMIT, values: parameters };
@@ -107,9 +126,11 @@ export class PostgresCommit {
         by,
         change: told,
         callWith,
-        goesAlone: change.keeps !== undefined,
+        goesAlone: change.keeps !== undefined || change.releases !== undefined,
       });
-      return row === undefined ? { done: false, part: 'tenant' } : readCommitted(row, change);
+      return row === undefined && change.releases === undefined
+        ? { done: false, part: 'tenant' }
+        : readCommitted(row, change);
     } catch (error) {
       return readUnexpected(error);
     }
@@ -168,7 +189,8 @@ function parametersOf(
 }
 
 /** The function answers with status, version and whether the status changed, where there is a session that was written. */
-function readCommitted(row: Row | undefined, { session }: Change): Committed {
+function readCommitted(row: Row | undefined, { session, releases }: Change): Committed {
+  if (row === undefined && releases !== undefined) return { done: false, part: 'releases' };
   const written = row?.['session'];
   if (written === IS_KEPT) return { done: false, part: 'keeps' };
   if (session === undefined || typeof written !== 'string') return { done: true };

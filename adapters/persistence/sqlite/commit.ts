@@ -90,6 +90,11 @@ const NEW_GRANT = insert(GRANTS.name, [...GRANTS.columns, 'attempts', 'generatio
 const NEW_AUTHORIZATION = insert(AUTHORIZATIONS.name, AUTHORIZATIONS.columns);
 const NEW_DEFERRED = insert(DEFERRED.name, DEFERRED.columns);
 const NEW_IDENTIFIED = insert('issued_subjects', IDENTIFIED);
+const RELEASE = named(
+  'release_subjects',
+  `delete from issued_subjects where tenant_id = $1 and fingerprint = $2 and session_id = $3
+     and batch_id in (select value from json_each($4))`,
+);
 const ISSUED = insert(ISSUED_BATCHES.name, ISSUED_BATCHES.columns);
 const SUBJECT = insert('session_subjects', ['subject_hash', 'session_id'], 'on conflict do nothing');
 const RAISE_LIST = named(
@@ -172,6 +177,7 @@ export class SqliteCommit {
     write(NEW_DEFERRED, parts.newDeferred);
     write(ISSUED, parts.issued);
     write(NEW_IDENTIFIED, identifiedBy(change));
+    release(run, tenantId, change);
     follow(run, tenantId, followingOf(this.#cipher, tenantId, change), now);
     write(SUBJECT, parts.subject);
     setStatuses(run, tenantId, parts);
@@ -204,6 +210,13 @@ function changeSession(
   const moved = status !== found['was'];
   if (moved) run.change(EVENT, tenantId, change.id, version, status, now);
   return { status, version, moved };
+}
+
+function release(run: SqliteRun, tenantId: TenantId, { releases }: Change): void {
+  if (releases === undefined) return;
+  const { fingerprint, sessionId, batchIds } = releases;
+  const gone = run.change(RELEASE, tenantId, fingerprint, sessionId, JSON.stringify(batchIds));
+  if (gone !== batchIds.length) throw new Unexpected('releases');
 }
 
 function expectTenant(run: SqliteRun, tenantId: TenantId, { serving, revisions = {} }: Change): void {

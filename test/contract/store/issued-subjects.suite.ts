@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import type { IssuedToSubject } from '../../../application/ports/issued-subjects.ts';
+import type { IssuedToSubject, RevocationOrder } from '../../../application/ports/issued-subjects.ts';
 import type { Store } from '../../../application/ports/store.ts';
+import { SYSTEM } from '../../../domain/audit/audit-entry.ts';
+import type { Change } from '../../../domain/changes/change.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { FollowingBatch } from '../../../domain/status-lists/wallet-status.ts';
@@ -34,6 +36,13 @@ export function describeIssuedSubjects(open: () => Store): void {
     const order = (configurations?: string[], tenant = tenantId) =>
       store.maintenance.orderRevocations(tenant, [fingerprint], configurations, NOW);
     const ordered = (limit = 10) => store.maintenance.revocationOrdersOf(tenantId, [fingerprint], limit);
+    const release = (batchIds: readonly string[], change: Change = {}, tenant = tenantId) =>
+      store.commit(tenant, { ...change, releases: { fingerprint, sessionId: session.id, batchIds } }, NOW);
+    const fulfil = async (one?: RevocationOrder) => {
+      const given = one ?? (await ordered())[0];
+      if (given === undefined) throw new Error('nothing was ordered');
+      await store.maintenance.fulfilOrder(given);
+    };
     const about = (of = 'card'): IssuedToSubject => ({
       ...{ tenantId, fingerprint, sessionId: session.id, credentialConfigurationId: of },
     });
@@ -85,7 +94,8 @@ export function describeIssuedSubjects(open: () => Store): void {
         'other',
       ]);
       expect(await ordered(1)).to.have.length(1);
-      const due = (await store.maintenance.dueRevocationOrders(NOW, 1_000)).filter(
+      // The second order of the same is a moment later.
+      const due = (await store.maintenance.dueRevocationOrders(seconds(1), 1_000)).filter(
         (each) => each.tenantId === tenantId,
       );
       expect(due).to.deep.equal(await ordered());
@@ -96,9 +106,9 @@ export function describeIssuedSubjects(open: () => Store): void {
       await issue('one');
       await issue('two', { of: 'other' });
       await order(['other', 'none']);
-      expect(await ordered()).to.deep.equal([about('other')]);
+      expect((await ordered()).map(({ dueAt: _due, ...each }) => each)).to.deep.equal([about('other')]);
       await order(undefined, await addTenant(store));
-      expect(await ordered()).to.deep.equal([about('other')]);
+      expect(await ordered()).to.have.length(1);
     });
 
     it('are let go when they were revoked, and wait when they could not be', async () => {
@@ -110,8 +120,49 @@ export function describeIssuedSubjects(open: () => Store): void {
       const due = async (now: Date) =>
         (await maintenance.dueRevocationOrders(now, 1_000)).some((each) => each.tenantId === tenantId);
       expect([await due(seconds(59)), await due(seconds(60))]).to.deep.equal([false, true]);
-      await maintenance.fulfilOrder(about(), ['one']);
+      expect((await release(['one'])).done).to.equal(true);
+      await fulfil();
       expect([await ordered(), await maintenance.batchesOf(about())]).to.deep.equal([[], ['two']]);
+    });
+
+    it('are let go once, with everything that goes with it, or not at all', async () => {
+      await issue('one');
+      await issue('two');
+      const both = await Promise.all(Array.from({ length: 8 }, () => release(['one', 'two'])));
+      expect(both.filter(({ done }) => done)).to.have.length(1);
+      expect(both.find(({ done }) => !done)).to.deep.equal({ done: false, part: 'releases' });
+      await issue('three');
+      for (const ids of [['one', 'three'], ['none']])
+        expect(await release(ids)).to.deep.equal({ done: false, part: 'releases' });
+      expect(await store.maintenance.batchesOf(about())).to.deep.equal(['three']);
+      const never = { id: session.id, running: ['failed'] } as const;
+      expect(await release(['three'], { session: never })).to.deep.equal({ done: false, part: 'session' });
+      expect(await store.maintenance.batchesOf(about())).to.deep.equal(['three']);
+      const other = await addTenant(store);
+      expect((await release(['three'], {}, other)).done).to.equal(false);
+      expect((await release(['three'])).done).to.equal(true);
+    });
+
+    it('are let go beside an audit entry, which tells of those that went alone', async () => {
+      await issue('one');
+      const change = { action: 'revoked', kind: 'session', target: session.id, changes: [] } as const;
+      const audit = { by: SYSTEM, change } as const;
+      const both = await Promise.all(Array.from({ length: 8 }, () => release(['one'], { audit })));
+      expect(both.filter(({ done }) => done)).to.have.length(1);
+      const told = await store.forTenant(tenantId, (transaction) => transaction.audit.list({ limit: 100 }));
+      expect(told.filter(({ target }) => target === session.id)).to.have.length(1);
+    });
+
+    it('are still ordered to be revoked when that was said anew while it was done', async () => {
+      await issue('one');
+      await order();
+      const [first] = await ordered();
+      await issue('two');
+      await order();
+      await fulfil(first);
+      expect(await ordered(), 'it is about what came meanwhile').to.have.length(1);
+      await fulfil();
+      expect(await ordered()).to.deep.equal([]);
     });
 
     it('are forgotten when they have ended', async () => {

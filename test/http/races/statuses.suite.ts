@@ -1,31 +1,13 @@
-import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { created, credentialBody } from '../../support/populated.ts';
+import { type Entry, entryOf, readList } from '../../support/published-lists.ts';
 import { type RacedSuite, type Racing, readySessions, tally, times } from '../../support/raced-services.ts';
 import { keyProof, newKey, RawWallet } from '../../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../../support/test-service.ts';
 
-type Entry = { readonly idx: number; readonly uri: string };
-
-const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
-
 function entriesOf(answers: readonly Answer[]): Entry[] {
   const credentials = answers.flatMap(({ body }) => body.credentials as { credential: string }[]);
-  return credentials.map(({ credential }) => payloadOf(credential).status.status_list);
-}
-
-/** The entries of a list as everybody can read them at one of the processes. */
-async function readList({ service, addresses }: Racing, process: string, uri: string) {
-  const address = uri.replace(addresses[0] ?? '', process);
-  const answer = await fetch(address);
-  expect(answer.status, address).to.equal(200);
-  const { sub, status_list: list } = payloadOf(await answer.text());
-  expect(sub).to.equal(uri);
-  const { bits } = list;
-  expect(uri.startsWith(service.address)).to.equal(true);
-  const bytes = inflateSync(Buffer.from(list.lst, 'base64url'));
-  const at = (idx: number) => ((bytes[(idx * bits) >> 3] ?? 0) >> ((idx * bits) & 7)) & ((1 << bits) - 1);
-  return { capacity: (bytes.length * 8) / bits, at };
+  return credentials.map(({ credential }) => entryOf(credential));
 }
 
 /** No index twice, all inside their list, and all valid there. */

@@ -11,6 +11,7 @@ import { repeatedOffers } from './repeated-offers.suite.ts';
 import { responseCodes } from './response-codes.suite.ts';
 import { removedStatusLists } from './status-lists.suite.ts';
 import { statuses } from './statuses.suite.ts';
+import { subjects } from './subjects.suite.ts';
 import { trustLists } from './trust-lists.suite.ts';
 import { webhookSecrets } from './webhook-secrets.suite.ts';
 
@@ -22,6 +23,7 @@ export const SUITES: readonly RacedSuite[] = [
   issuances,
   responseCodes,
   statuses,
+  subjects,
   removedStatusLists,
   approvals,
   administration,

@@ -1,10 +1,14 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { TenantCaller } from '../../../application/caller.ts';
+import type { RevocationOrder } from '../../../application/ports/issued-subjects.ts';
 import { MAX_BATCHES, SubjectRevocation } from '../../../application/status-lists/revoke-by-subject.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
@@ -75,6 +79,16 @@ describe('RevokeBySubject', () => {
     expect(await endOf(one.issue()), 'its wallet fetches no other one').to.equal('credential_request_denied');
     expect(await endOf(bob.issue())).to.equal('done');
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
+  });
+
+  it('revokes what has its entries in a list that another process made meanwhile', async () => {
+    const one = await held(ADA);
+    const caller = await world.caller();
+    const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
+    const revoked = await world.revokeBySubject.execute(caller, SubjectRevocation.parse({ claims: ADA }));
+    behind.restore();
+    expect(revoked).to.deep.equal({ revoked: 1, pending: 0 });
+    expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
   it('is final, also for what was suspended before (ARF VCR_04)', async () => {
@@ -200,6 +214,60 @@ describe('RevokeBySubject', () => {
       return commit(tenantId, change, now);
     });
     expect((await revoke({ claims: ADA })).revoked).to.equal(2);
+    expect(await statusOf(one.session)).to.deep.equal([1, 1]);
+  });
+
+  it('counts each credential once, however many revoke at the same moment', async () => {
+    const [one, two] = [await held(ADA), await held(ADA, ['other'])];
+    const calls = Array.from({ length: 12 }, () => revoke({ claims: ADA }));
+    const jobs = Array.from({ length: 4 }, () => world.fulfilRevocations.execute(world.clock.now(), 5));
+    const counts = (await Promise.all(calls)).map(({ revoked }) => revoked);
+    await Promise.all(jobs);
+    expect(counts.reduce((sum, count) => sum + count, 0)).to.be.at.most(2);
+    expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[1], [1]]);
+  });
+
+  it('leaves the order of another caller, whose configurations these are not, to that one', async () => {
+    const [one, two] = [await held(ADA), await held(ADA, ['other'])];
+    const revoking = sinon.stub(world.subjectRevoker, 'revoke').rejects(new Error('gone'));
+    await revoke({ claims: ADA }).catch(() => {});
+    revoking.restore();
+    const restricted = { allowedIssuanceConfigs: ['other'] };
+    expect(await revoke({ claims: ADA }, restricted)).to.deep.equal({ revoked: 1, pending: 0 });
+    expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[0], [1]]);
+  });
+
+  it('finds what was issued while an order of before was ended', async () => {
+    const one = await held(ADA);
+    const fulfil = world.store.maintenance.fulfilOrder;
+    let isFirst = true;
+    const maintenance = {
+      ...world.store.maintenance,
+      fulfilOrder: async (order: RevocationOrder) => {
+        if (isFirst) {
+          isFirst = false;
+          // Of a session that goes on, since somebody else came by its offer, too.
+          const { batches = [] } = (await world.store.read(ACME).issued(order.sessionId)) ?? {};
+          const issued = { ...batches[0], id: 'again', firstCounter: 7 } as IssuedBatch;
+          const identifies = { fingerprint: order.fingerprint, batch: issued, endsAt: null };
+          const session = { id: order.sessionId, anytime: SESSION_STATUSES, counts: true } as const;
+          const change = { issued, identifies, session };
+          expect((await world.store.commit(ACME, change, world.clock.now())).done).to.equal(true);
+          await world.store.maintenance.orderRevocations(
+            ACME,
+            [order.fingerprint],
+            undefined,
+            world.clock.now(),
+          );
+        }
+        await fulfil(order);
+      },
+    };
+    const replaced = sinon.stub(world.store, 'maintenance').get(() => maintenance);
+    await revoke({ claims: ADA });
+    replaced.restore();
+    world.clock.time += 1_000;
+    expect(await world.fulfilRevocations.execute(world.clock.now(), 5)).to.equal(1);
     expect(await statusOf(one.session)).to.deep.equal([1, 1]);
   });
 

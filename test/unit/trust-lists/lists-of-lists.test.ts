@@ -10,6 +10,7 @@ import { askLists } from '../../../application/trust-lists/ask-lists.ts';
 import { areSame, gatherAnchors, type ListSource } from '../../../application/trust-lists/listed-anchors.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { signersOf } from '../../../application/trust-lists/verify-trust-list.ts';
+import { readPointers } from '../../../domain/trust-lists/list-pointer.ts';
 import { credentialIssuers } from '../../../domain/trust-lists/select-certificates.ts';
 import { addTenant } from '../../contract/store/builders.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
@@ -222,5 +223,15 @@ describe('A list of lists', () => {
     lists.clear(ACME);
     clock.time += 3 * 3_600_000;
     expect(await vouched(), 'the good copy').to.deep.equal(['DE', 'FR']);
+  });
+
+  it('leads on, however many qualifiers its pointers have', () => {
+    const qualifiers = [{ SchemeTerritory: 'DE' }, ...Array.from({ length: 300_000 }, () => ({}))];
+    const signed = { X509Certificates: [{ val: 'AAAA' }] };
+    const one = {
+      ...{ LoTELocation: 'https://lists.example/de', ServiceDigitalIdentities: [signed] },
+      LoTEQualifiers: qualifiers,
+    };
+    expect(readPointers([one]).map(({ territory }) => territory)).to.deep.equal(['DE']);
   });
 });
