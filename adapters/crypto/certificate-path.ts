@@ -8,6 +8,7 @@ export type PathFault = { readonly reason: RefusalReason; readonly detail: strin
 /** Clocks of others may be this wrong. */
 const SKEW_MS = 60_000;
 
+const ED25519 = '1.3.101.112';
 /** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519. */
 const SIGNATURE_ALGORITHMS = new Set([
   '1.2.840.10045.4.3.2',
@@ -16,7 +17,7 @@ const SIGNATURE_ALGORITHMS = new Set([
   '1.2.840.113549.1.1.11',
   '1.2.840.113549.1.1.12',
   '1.2.840.113549.1.1.13',
-  '1.3.101.112',
+  ED25519,
 ]);
 const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
@@ -62,6 +63,11 @@ export function isSigned(path: readonly Certificate[]): boolean {
     .map((certificate, position) => ({ certificate, issuer: path[position + 1] }))
     .reverse()
     .every(({ certificate, issuer }) => issuer === undefined || certificate.x509.verify(issuer.publicKey));
+}
+
+/** Whether its key, or who signed it, is of Edwards curves, to which the ECCG has not agreed (ARF 3.0 OIA_03). */
+export function isOfEdwards({ publicKey, signatureAlgorithm }: Certificate): boolean {
+  return publicKey.asymmetricKeyType === 'ed25519' || signatureAlgorithm === ED25519;
 }
 
 /** The size of RSA keys was looked at when the certificate was read. */

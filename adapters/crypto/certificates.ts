@@ -15,6 +15,7 @@ import {
   checkLeaf,
   checkRights,
   checkValidity,
+  isOfEdwards,
   isSelfIssued,
   isSigned,
   namesIssuer,
@@ -60,17 +61,21 @@ export class NodeCertificates extends Certificates {
     chain: readonly string[],
     anchors: readonly TrustAnchor[],
     now: Date,
-    { purpose, haip = false }: ChainProfile,
+    { purpose, haip = false, agreedOnly = false }: ChainProfile,
   ): ChainVerdict {
     const index = this.#indexOf(anchors);
-    const key = hash('sha256', `${purpose}|${haip}|${index.id}|${chain.join('|')}`, 'base64url');
+    const key = hash(
+      'sha256',
+      `${purpose}|${haip}|${agreedOnly}|${index.id}|${chain.join('|')}`,
+      'base64url',
+    );
     const time = now.getTime();
     const known = this.#verdicts.get(key) ?? this.#refusals.get(key);
     if (known !== undefined && time >= known.from && time <= known.until) return known.verdict;
 
     const certificates = this.#readChain(chain);
     const found = Array.isArray(certificates)
-      ? this.#search(certificates, index, now, { purpose, haip })
+      ? agreed(this.#search(certificates, index, now, { purpose, haip }), agreedOnly)
       : (certificates as Refused);
     if ('trusted' in found) {
       // Time alone may mend it, and a minute of difference is forgiven.
@@ -234,4 +239,13 @@ function namesOf({ x509: { subjectAltName = '' } }: Certificate): readonly strin
 
 function refuse(reason: Refused['reason'], detail: string): Refused {
   return { trusted: false, reason, detail };
+}
+
+/** What was found, unless something of its path is by an algorithm that does not count. */
+function agreed(found: Search, agreedOnly: boolean): Search {
+  if (!agreedOnly || 'trusted' in found) return found;
+  const other = found.path.find(isOfEdwards);
+  return other === undefined
+    ? found
+    : refuse('certificate_profile', `"${other.subjectText}" is of Ed25519, which is not agreed`);
 }

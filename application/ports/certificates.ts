@@ -41,6 +41,8 @@ export type ChainProfile = {
   readonly purpose: CertificatePurpose;
   /** A self-signed leaf or an anchor inside the chain refuses. */
   readonly haip?: boolean;
+  /** A key or a signature of the path by an algorithm that the ECCG has not agreed to refuses (ARF 3.0 OIA_03). */
+  readonly agreedOnly?: boolean;
 };
 
 /** What an authority signed beside certificates. */

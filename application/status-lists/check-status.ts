@@ -23,6 +23,8 @@ export type StatusQuestion = {
   readonly forms?: TokenForms;
   /** Whether the token is held to HAIP 1.0 section 6.1.1, as its credential was. */
   readonly haip?: boolean;
+  /** Whether its certificates count by agreed algorithms alone. */
+  readonly agreedOnly?: boolean;
   /** The chain of the credential, DER in standard base64, leaf first, and what validated it. */
   readonly chain: readonly string[];
   readonly issuer: Pick<Trusted, 'anchor'>;
@@ -132,29 +134,32 @@ export class StatusChecker extends needs({
     signer: readonly string[],
     anchors: readonly TrustAnchor[],
     purposes: readonly CertificatePurpose[],
-    { haip }: Pick<StatusQuestion, 'haip'>,
+    { haip, agreedOnly }: Pick<StatusQuestion, 'haip' | 'agreedOnly'>,
   ): Trusted | undefined {
     const now = this.ports.clock.now();
     for (const purpose of purposes) {
       const verdict = this.ports.certificates.validate(signer, anchors, now, {
         purpose,
-        ...defined({ haip }),
+        ...defined({ haip, agreedOnly }),
       });
       if (verdict.trusted) return verdict;
     }
     return undefined;
   }
 
-  #isTrusted(signer: readonly string[], { anchors, purpose }: StatusQuestion): boolean {
+  #isTrusted(signer: readonly string[], { anchors, purpose, agreedOnly }: StatusQuestion): boolean {
     const now = this.ports.clock.now();
-    return this.ports.certificates.validate(signer, anchors, now, { purpose, haip: true }).trusted;
+    return this.ports.certificates.validate(signer, anchors, now, {
+      ...{ purpose, haip: true },
+      ...defined({ agreedOnly }),
+    }).trusted;
   }
 
   /** Token Status List section 10: one that signs credentials speaks for its own without being for status lists. */
   #revokerOf(
     signer: readonly string[],
     revocation: readonly TrustAnchor[],
-    question: Pick<StatusQuestion, 'chain' | 'purpose' | 'haip' | 'isSignerForgotten'>,
+    question: Pick<StatusQuestion, 'chain' | 'purpose' | 'haip' | 'agreedOnly' | 'isSignerForgotten'>,
   ): Trusted | undefined {
     const isIssuer = signer[0] !== undefined && signer[0] === question.chain[0];
     const purposes = isIssuer ? [question.purpose] : purposesOf(question);

@@ -7,6 +7,7 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import type { IssuedToSubject, RevocationOrder } from '../ports/issued-subjects.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { listsOfBatches } from './lists-of-batches.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
 const REVOKED = 1;
@@ -77,7 +78,7 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
     configured: TenantConfiguration,
     batches: readonly IssuedBatch[],
   ): Promise<readonly StatusChange[]> {
-    const lists = new Map((await configured.statusLists()).map((list) => [list.id, list]));
+    const lists = await listsOfBatches(this.ports.store, configured, batches);
     return batches.flatMap(({ statusListId, firstCounter, count }): StatusChange[] => {
       const list = lists.get(statusListId ?? '');
       if (list === undefined || firstCounter === null) return [];

@@ -1,5 +1,6 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { withoutQuery } from '../../domain/shared/without-query.ts';
 import type { Affected, Ending } from '../../domain/trust-lists/forecast.ts';
 import type { KeptListSummary } from '../../domain/trust-lists/kept-list.ts';
 import type { ForecastSubject } from './forecast-subject.ts';
@@ -125,12 +126,6 @@ function endingOf({ kind, fingerprint, subject, notAfter, affects }: Named): End
       ? 'ask the issuer for its next certificate, and name it in trustAnchors beside this one'
       : 'ask the operator of the list who signs it then, and name that certificate in signedBy beside this one';
   return { ...{ kind, id: fingerprint, name: subject, endsAt: notAfter, renews: false }, affects, advice };
-}
-
-function withoutQuery(uri: string): string {
-  if (!URL.canParse(uri)) return 'something that is no address';
-  const { origin, pathname } = new URL(uri);
-  return origin + pathname;
 }
 
 /** Lists of the tenant, which sign themselves anew as long as their key chain lasts. */

@@ -31,6 +31,7 @@ export const TrustForecastQuery = z.object({
     .regex(/^\d{16}-[A-Za-z0-9_-]{22}$/, 'take the cursor from the link of the page before')
     .optional()
     .describe('From the `next` link of the page before'),
+  sort: z.enum(['asc', 'desc']).default('asc').describe('By the time at which it ends'),
 });
 export type TrustForecastQuery = z.infer<typeof TrustForecastQuery>;
 
@@ -38,7 +39,7 @@ export type TrustForecastQuery = z.infer<typeof TrustForecastQuery>;
 export class ForecastTrust extends needs({ store: Store, clock: Clock }) {
   async execute(
     { configured, roles }: TenantCaller,
-    { until, limit, cursor: after }: TrustForecastQuery,
+    { until, limit, cursor: after, sort }: TrustForecastQuery,
   ): Promise<{ readonly items: readonly ForecastItem[]; readonly next: string | undefined }> {
     const subject = await this.#subject(configured);
     const endings = [
@@ -51,7 +52,7 @@ export class ForecastTrust extends needs({ store: Store, clock: Clock }) {
     const sides = new Set<Side>();
     if (roles.includes('issuance:manage')) sides.add('issuance');
     if (roles.includes('presentation:manage')) sides.add('presentation');
-    return forecastPage(endings, { sides, until, limit, after });
+    return forecastPage(endings, { sides, until, limit, after, sort });
   }
 
   async #subject(configured: TenantConfiguration): Promise<ForecastSubject> {

@@ -39,6 +39,8 @@ export type ExpectedMdoc = {
   readonly holderBinding: boolean;
   /** Whether HAIP 1.0 sections 6.1 and 6.1.1 are held to. */
   readonly haip?: boolean;
+  /** Whether certificates count by agreed algorithms alone. */
+  readonly agreedOnly?: boolean;
   /** What is demanded of those who sign driving licences; ISO/IEC 18013-5 unless stated. */
   readonly mdlProfile?: MdlProfile;
   /** Allowed algorithms of issuer and device. A COSE number and its fully specified twin have one name. */
@@ -140,7 +142,7 @@ function checkIssuer(
   { issuerAuth }: OpenedMdoc,
   expected: ExpectedMdoc,
 ): Pick<CheckedMdoc, 'issuer' | 'chain'> & { readonly mso: MobileSecurityObject } {
-  const { now, anchors, haip = false } = expected;
+  const { now, anchors, haip = false, agreedOnly = false } = expected;
   const algorithm = requireCoseAlgorithm(issuerAuth, expected.issuerAlgorithms, 'issuer_alg');
   const { payload, protectedBytes, signature } = issuerAuth;
   if (payload === undefined) throw new Refusal('malformed', 'issuerAuth has no payload');
@@ -149,7 +151,7 @@ function checkIssuer(
   const [leaf] = chain ?? [];
   if (chain === undefined || leaf === undefined) throw new Refusal('issuer_key_unresolved', 'no x5chain');
 
-  const verdict = ports.certificates.validate(chain, anchors, now, { purpose: 'mdoc', haip });
+  const verdict = ports.certificates.validate(chain, anchors, now, { purpose: 'mdoc', haip, agreedOnly });
   const key = verdict.trusted ? verdict.key : readCertificate(Buffer.from(leaf, 'base64'))?.publicJwk;
   if (key !== undefined) {
     // RFC 9053 section 2: the algorithm has to fit the key.

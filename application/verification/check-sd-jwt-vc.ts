@@ -38,6 +38,8 @@ export type ExpectedSdJwtVc = ExpectedBinding & {
   readonly recipients?: readonly string[];
   /** Whether HAIP 1.0 sections 6.1 and 6.1.1 are held to. */
   readonly haip?: boolean;
+  /** Whether certificates count by agreed algorithms alone. */
+  readonly agreedOnly?: boolean;
   /** Of the expected transaction data that which TS12 is held to, and the response mode that was asked for. */
   readonly authenticatedTransactionData?: readonly string[];
   readonly responseMode?: string;
@@ -122,8 +124,12 @@ function checkIssuer(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwtV
   const { header, signingInput, signature } = opened.issuer;
   const algorithm = checkIssuerHeader(header, expected.sdJwtAlgorithms);
   const chain = readCertificateChain(header);
-  const { now, anchors, haip = false } = expected;
-  const verdict = ports.certificates.validate(chain, anchors, now, { purpose: 'SD-JWT VC', haip });
+  const { now, anchors, haip = false, agreedOnly = false } = expected;
+  const verdict = ports.certificates.validate(chain, anchors, now, {
+    purpose: 'SD-JWT VC',
+    haip,
+    agreedOnly,
+  });
   const key = verdict.trusted ? verdict.key : leafKey(chain[0]);
   if (key !== undefined) {
     // RFC 8725 section 3.1: the algorithm follows from the key.

@@ -6,6 +6,7 @@ import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import type { TrustAnchorConfig } from '../../domain/verification/trust-anchor.ts';
 import type { Certificates } from '../ports/certificates.ts';
+import { accessChainOf } from '../registrar/certificate-subject.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
 /** What a tenant's references are looked up in. */
@@ -30,8 +31,12 @@ export function checkReferences(
   if (named !== undefined && clientIdPrefix === 'x509_san_dns') {
     sanDnsClientId(named.chain, new URL(publicUrl).hostname);
   }
-  for (const [index, id] of (furtherAccessKeyChainIds ?? []).entries())
-    checkFurther(chains, now, id, `furtherAccessKeyChainIds.${index}`);
+  const first = firstSigner(chains, now, accessKeyChainId);
+  for (const [index, id] of (furtherAccessKeyChainIds ?? []).entries()) {
+    const path = `furtherAccessKeyChainIds.${index}`;
+    checkFurther(chains, now, id, path);
+    if (id === first) throw invalidInput(path, `The key chain "${id}" signs already, as accessKeyChainId.`);
+  }
   const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
     const path = `trustAnchors.${index}`;
     if ('ownAuthorities' in anchor) return [];
@@ -45,6 +50,11 @@ export function checkReferences(
   if (errors.length > 0) throw invalidFields(errors);
   const alike = keyIdentifierFaults(trustAnchors, chains);
   if (alike.length > 0) throw invalidFields(alike);
+}
+
+/** The key chain that signs where nothing else is said, or as is said; undefined as long as there is none. */
+function firstSigner(chains: readonly KeyChain[], now: Date, wanted: string | null | undefined) {
+  return accessChainOf(chains, now, wanted)?.id;
 }
 
 function checkFurther(chains: readonly KeyChain[], now: Date, id: string, path: string): void {

@@ -1,5 +1,6 @@
 import type { DcApiVerification } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { ISO_MDOC_PROTOCOL } from '../../domain/verification/iso-mdoc/request.ts';
 import { REQUEST_OBJECT_TYPE } from '../../domain/verification/request-object.ts';
@@ -46,7 +47,14 @@ async function signersOf(ports: MakingPorts, making: Making): Promise<readonly R
   if (kind === 'unsigned') return [];
   const further = kind === 'multisigned' ? (furtherAccessKeyChainIds ?? []) : [];
   const signers = [await signerOf(ports, making)];
-  for (const id of further) signers.push(await signerOf(ports, making, id));
+  for (const [index, id] of further.entries()) {
+    const signer = await signerOf(ports, making, id);
+    // The default of the tenant may have become one of them.
+    if (signers.some(({ clientId }) => clientId === signer.clientId)) {
+      throw invalidInput(`furtherAccessKeyChainIds.${index}`, `The key chain "${id}" signs already.`);
+    }
+    signers.push(signer);
+  }
   return signers;
 }
 

@@ -85,6 +85,7 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
     anchors: trust.withFormer,
     holderBinding: query.holderBindingRequired,
     haip,
+    agreedOnly: algorithms.agreedOnly,
     sdJwtAlgorithms: algorithms.jose,
     kbAlgorithms: algorithms.jose,
   });
@@ -119,6 +120,7 @@ function openMdoc(ports: Ports, opening: Opening, query: CompiledCredentialQuery
     ...defined({ mdlProfile }),
     holderBinding: query.holderBindingRequired,
     haip,
+    agreedOnly: algorithms.agreedOnly,
     issuerAlgorithms: algorithms.cose,
     deviceAlgorithms: algorithms.cose,
   });

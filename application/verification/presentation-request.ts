@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SessionReference } from '../../domain/sessions/session-search.ts';
-import { invalidInput } from '../../domain/shared/failure.ts';
+import { invalidFields, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import {
   type PresentationConfiguration,
@@ -45,9 +45,11 @@ export function checkTransactionData(
   configuration: Partial<PresentationConfiguration> & Pick<PresentationConfiguration, 'dcql_query'>,
 ): void {
   const entries = body.transaction_data ?? [];
-  const [fault] = transactionDataFaults(entries, configuration.dcql_query, configuration);
-  if (fault !== undefined) {
-    throw invalidInput(['transaction_data', ...fault.path].join('.'), fault.message);
+  const faults = transactionDataFaults(entries, configuration.dcql_query, configuration);
+  if (faults.length > 0) {
+    throw invalidFields(
+      faults.map(({ path, message }) => ({ path: ['transaction_data', ...path].join('.'), message })),
+    );
   }
   const isOffered =
     body.response_type === 'dc-api' && configuration.dcApiProtocols?.includes(ISO_MDOC_PROTOCOL);

@@ -169,7 +169,8 @@ export class PresentationVerifier extends needs({
     { issuer, chain, purpose, statusReference, credential }: Verified,
   ): Promise<void> {
     if (statusReference === undefined) return;
-    const { configured, trust, haip } = task;
+    const { configured, trust, haip, algorithms } = task;
+    const { agreedOnly } = algorithms;
     const checkSigner = (signer: readonly string[], verdict: Verified['issuer']) =>
       this.#checkRevocation(task, { chain: signer, issuer: verdict }, 'signer of the status list');
     const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
@@ -178,7 +179,14 @@ export class PresentationVerifier extends needs({
     const isFormer = trust.dated.has(issuer.anchor);
     const anchors = isFormer ? trust.withFormer : trust.anchors;
     const signers = { chain, issuer, anchors, purpose, revocation, checkSigner };
-    await this.ports.statusChecker.check({ configured, reference: statusReference, forms, haip, ...signers });
+    await this.ports.statusChecker.check({
+      configured,
+      reference: statusReference,
+      forms,
+      haip,
+      agreedOnly,
+      ...signers,
+    });
   }
 }
 

@@ -59,7 +59,9 @@ function clientFindings(
       member: 'walletProviderTrustLists',
       concerns: 'every wallet',
       message: 'wallets have to be attested, and nobody is trusted to attest them, so all are refused',
-      change: 'name lists of wallet providers, or register wallets in walletClients',
+      change: holdsTo(profile, 'eu')
+        ? 'name lists of wallet providers'
+        : 'name lists of wallet providers, or register wallets in walletClients',
     });
   }
   return findings;

@@ -64,8 +64,19 @@ function limitOf(origin: string, words: 'at least' | 'at most', limit: number | 
  * @param value what the issues are about.
  */
 export function fieldErrors(issues: readonly Issue[], value: unknown): FieldError[] {
-  const some = issues.slice(0, MAX_FAULTS);
+  // What is of another type is not measured as well.
+  const ofOtherType = new Set(issues.filter(isOfOtherType).map(placeOf));
+  const telling = issues.filter((issue) => isOfOtherType(issue) || !ofOtherType.has(placeOf(issue)));
+  const some = telling.slice(0, MAX_FAULTS);
   return some.flatMap((issue) => errorsOf(issue, value, [])).slice(0, MAX_FAULTS);
+}
+
+function isOfOtherType({ code }: Issue): boolean {
+  return code === 'invalid_type';
+}
+
+function placeOf({ path }: Issue): string {
+  return path.map(String).join('.');
 }
 
 function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {

@@ -39,6 +39,7 @@ export type ForecastQuery = {
   readonly until: Date | undefined;
   readonly limit: number;
   readonly after: string | undefined;
+  readonly sort: 'asc' | 'desc';
 };
 
 /** Configurations that one item names; the first by their ids. */
@@ -50,14 +51,15 @@ const MAX_AFFECTED = 100;
  */
 export function forecastPage(
   endings: readonly Ending[],
-  { sides, until, limit, after }: ForecastQuery,
+  { sides, until, limit, after, sort }: ForecastQuery,
 ): { readonly items: readonly ForecastItem[]; readonly next: string | undefined } {
+  const direction = sort === 'asc' ? 1 : -1;
   const items = gathered(endings)
     .flatMap((ending) => seenBy(ending, sides))
     .filter(({ endsAt }) => until === undefined || endsAt <= until)
     .map((ending): ForecastItem => ({ ...ending, key: keyOf(ending) }))
-    .sort((one, other) => (one.key < other.key ? -1 : 1))
-    .filter(({ key }) => after === undefined || key > after);
+    .sort((one, other) => (one.key < other.key ? -direction : direction))
+    .filter(({ key }) => after === undefined || (sort === 'asc' ? key > after : key < after));
   const page = items.slice(0, limit);
   return { items: page, next: items.length > limit ? page.at(-1)?.key : undefined };
 }

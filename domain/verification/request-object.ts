@@ -28,13 +28,15 @@ const AGREED_PRESENTATION_ALGORITHMS = PRESENTATION_ALGORITHMS.filter((name) => 
 export type PresentationAlgorithms = {
   readonly jose: readonly string[];
   readonly cose: readonly SigningAlgorithm[];
+  /** Whether certificates are held to these, too. */
+  readonly agreedOnly: boolean;
 };
 
 /** @param agreedOnly whether a tenant is bound to agreed algorithms. */
 export function presentationAlgorithms(agreedOnly: boolean): PresentationAlgorithms {
   return agreedOnly
-    ? { jose: AGREED_PRESENTATION_ALGORITHMS, cose: AGREED_ALGORITHMS }
-    : { jose: PRESENTATION_ALGORITHMS, cose: SIGNING_ALGORITHMS };
+    ? { jose: AGREED_PRESENTATION_ALGORITHMS, cose: AGREED_ALGORITHMS, agreedOnly }
+    : { jose: PRESENTATION_ALGORITHMS, cose: SIGNING_ALGORITHMS, agreedOnly };
 }
 
 /** OpenID4VP 1.0 appendix B.3.4. */

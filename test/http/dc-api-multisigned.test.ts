@@ -118,6 +118,11 @@ describe('a request through the Digital Credentials API that several keys sign',
         /with dcApiRequest multisigned alone/,
       ],
       [
+        'with the key that signs anyway',
+        { ...several, furtherAccessKeyChainIds: ['access'] },
+        /furtherAccessKeyChainIds.0.*signs already/,
+      ],
+      [
         'with a key chain that is not there',
         { ...several, furtherAccessKeyChainIds: ['nobody'] },
         /furtherAccessKeyChainIds.0/,

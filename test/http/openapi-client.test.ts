@@ -5,7 +5,7 @@ import { OpenAPIClientAxios } from 'openapi-client-axios';
 import { OPERATIONS } from '../../adapters/http/operation-ids.ts';
 import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/routes.ts';
-import { type Ids, type Populated, populate } from '../support/populated.ts';
+import { type Ids, NEXT_FINGERPRINT, type Populated, populate } from '../support/populated.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
@@ -162,6 +162,7 @@ describe('The OpenAPI document', function () {
       const names: Readonly<Record<string, string>> = {
         '"sessionId":"<session>"': `"sessionId":"${ids.issuance}"`,
         '"keyChainId":"access"': `"keyChainId":"${ids.keyChain}"`,
+        '"fingerprint":"<fingerprint>"': `"fingerprint":"${NEXT_FINGERPRINT}"`,
       };
       return JSON.parse(Object.entries(names).reduce((all, [from, to]) => all.replaceAll(from, to), text));
     };

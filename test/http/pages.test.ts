@@ -54,7 +54,7 @@ describe('Lists of the administration', () => {
     expect(operations.map(({ path }) => path).toSorted()).to.deep.equal([
       ...['/audit-log', '/certs', '/client', '/issuer/credentials', '/issuer/deferred', '/key', '/key-chain'],
       ...['/key-chain/providers', '/session', '/status-lists', '/tenant', '/trust-list'],
-      ...['/trust-list/{id}/versions', '/verifier/config'],
+      ...['/trust-list/{id}/versions', '/trust/forecast', '/trust/lists', '/verifier/config'],
     ]);
     for (const { path, operation } of operations) {
       const schemaOf = (name: string) =>

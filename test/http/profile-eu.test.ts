@@ -57,6 +57,20 @@ describe('The profile of the European wallet', () => {
     expect((await call('GET', '/tenant/loose', undefined, root)).body.profile).to.equal(null);
   });
 
+  it('is not taken on by an issuer that has not said yet what it is registered for', async () => {
+    const { token: late } = await createTenant(service, 'late');
+    const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
+    const credentialReusePolicy = { id: 'arf_annex_ii', options };
+    await created(service, late, '/issuer/credentials', {
+      ...credentialBody('pid', 'signing'),
+      credentialReusePolicy,
+    });
+    const answer = await call('PATCH', '/tenant/late', { profile: 'eu' }, root);
+    expect(answer.status, answer.text).to.equal(409);
+    const paths = answer.body.errors.map(({ path }: { path: string }) => path);
+    expect(paths).to.include('issuance-configuration/default.registrationCert');
+  });
+
   describe('lets a wallet unit', () => {
     let provider: WalletProvider;
     let registrar: TestRegistrar;

@@ -124,11 +124,23 @@ describe('strong customer authentication (TS12)', () => {
   });
 
   const refusals: Record<string, readonly [object, RegExp]> = {
-    'no payload': [{ payload: undefined }, /transaction_data\.0\.payload/],
+    'no payload': [{ payload: undefined }, /transaction_data\.0\.payload.*is missing/],
     'a payload without a payee': [{ payload: { ...payload, payee: undefined } }, /payload\.payee/],
     'an amount that is a text': [{ payload: { ...payload, amount: '4.20' } }, /payload\.amount/],
     'a currency in small letters': [{ payload: { ...payload, currency: 'eur' } }, /payload\.currency/],
-    'a member that the schema does not have': [{ payload: { ...payload, tip: 1 } }, /payload/],
+    'a member that the schema does not have': [
+      { payload: { ...payload, tip: 1 } },
+      /payload\.tip.*no such member/,
+    ],
+    'more digits than the currency has': [
+      { payload: { ...payload, amount: 4.205 } },
+      /payload\.amount.*digits/,
+    ],
+    'a fraction of a currency without one': [
+      { payload: { ...payload, currency: 'JPY', amount: 4.2 } },
+      /payload\.amount.*digits/,
+    ],
+    'a time that is none': [{ payload: { ...payload, date_time: 'today' } }, /payload\.date_time.*such as/],
     'a date of a recurring payment outside': [
       { payload: { ...payload, execution_date: '2026-12-01T00:00:00Z', recurrence: { frequency: 'MNTH' } } },
       /payload\.execution_date/,

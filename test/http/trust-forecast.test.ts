@@ -70,6 +70,19 @@ describe('What the trust of a tenant rests on', () => {
     expect(further?.affects.presentation).to.deep.equal(['several']);
   });
 
+  it('is shown without the queries of addresses, and to nobody who may use some configurations alone', async () => {
+    for (const path of ['/trust/lists', '/trust/forecast', '/cache/stats']) {
+      const answer = await service.call('GET', path, { token: acme.token });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.text, path).to.not.include('secret');
+    }
+    const rights = { roles: ['presentation:manage'], allowedPresentationConfigs: ['first'] };
+    const restricted = await addClient({ service, token: acme.token }, 'restricted', rights);
+    for (const path of ['/trust/lists', '/trust/forecast']) {
+      expect((await service.call('GET', path, { token: restricted })).status, path).to.equal(403);
+    }
+  });
+
   it('is told the soonest first, each thing once with all that fails then, and what to do', async () => {
     const items = await forecast();
     const times = items.map(({ endsAt }) => endsAt);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import {
   ConfirmSigner,
   ListFollowedLists,
@@ -6,8 +7,10 @@ import {
 } from '../../../application/trust-lists/followed-lists.ts';
 import { fingerprintsOf } from '../../../domain/formats/der/fingerprints.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { withoutQuery } from '../../../domain/shared/without-query.ts';
 import type { KeptListSummary } from '../../../domain/trust-lists/kept-list.ts';
-import { family, reply, route } from '../route.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
+import { family, route } from '../route.ts';
 
 const common = { tag: 'Trust lists', surface: 'admin' } as const;
 const MANAGERS = ['issuance:manage', 'presentation:manage'] as const;
@@ -15,11 +18,14 @@ const MANAGERS = ['issuance:manage', 'presentation:manage'] as const;
 const FollowedListView = z
   .object({
     id: z.string(),
-    uri: z.string(),
+    uri: z.string().describe('Without its query'),
     via: z.string().nullable().describe('The list of lists that points to it, and says who signs it'),
     sequenceNumber: z.number().int().nullable().describe('Of the last release that was good'),
     nextUpdate: z.iso.datetime().nullable().describe('When that ends'),
-    checkedAt: z.iso.datetime().nullable().describe('When it was found at its address for the last time'),
+    checkedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('When it was found at its address for the last time; null when copies were forgotten since'),
     lookedAt: z.iso.datetime(),
     held: z
       .object({
@@ -37,18 +43,20 @@ const FollowedListView = z
 
 /** Trust lists of others, as the tenant's checks found them. */
 export const followedListRoutes = family(
-  { listFollowedLists: ListFollowedLists, confirmSigner: ConfirmSigner },
-  ({ listFollowedLists, confirmSigner }) => [
+  { listFollowedLists: ListFollowedLists, confirmSigner: ConfirmSigner, settings: ServiceSettings },
+  ({ listFollowedLists, confirmSigner, settings }) => [
     route({
       ...common,
-      access: { anyOf: MANAGERS },
+      access: { anyOf: MANAGERS, unrestricted: true },
       method: 'get',
       path: '/trust/lists',
       summary: 'See which trust lists of others are followed, and what is held against them',
       description: 'Those first that need somebody to look at them. At most 500, in all processes.',
+      query: ListQuery,
       responses: { 200: z.array(FollowedListView) },
-      async handle({ caller }) {
-        return reply(200, (await listFollowedLists.execute(caller)).map(toView));
+      async handle({ caller, query }) {
+        const all = await listFollowedLists.execute(caller);
+        return pageOf({ all, query, address: `${settings.publicUrl}/trust/lists`, keyOf, toView });
       },
     }),
     route({
@@ -76,11 +84,16 @@ export const followedListRoutes = family(
   ],
 );
 
+function keyOf({ id }: KeptListSummary): string {
+  return id;
+}
+
 function toView({ id, place, sequenceNumber, endsAt, checkedAt, seenAt, held }: KeptListSummary) {
   const pem = held?.signer === undefined ? undefined : writePemCertificates([held.signer]);
   const signer = pem === undefined ? null : { certificate: pem, fingerprint: fingerprintsOf([pem])[0] ?? '' };
   return {
-    ...{ id, uri: place.uri, via: place.via ?? null },
+    ...{ id, uri: withoutQuery(place.uri) },
+    via: place.via === undefined ? null : withoutQuery(place.via),
     sequenceNumber: sequenceNumber === 0 ? null : sequenceNumber,
     nextUpdate: endsAt?.toISOString() ?? null,
     checkedAt: checkedAt?.toISOString() ?? null,

@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { DocumentRepositories } from '../../../application/ports/repositories.ts';
+import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
+import { issuanceFindings } from '../../../domain/issuance/issuance-findings.ts';
 import { missingKeys } from '../../../domain/keys/key-chain-findings.ts';
 import { DOCUMENTS, type DocumentKind, resourceOf } from '../../../domain/resources.ts';
 import type { FieldError } from '../../../domain/shared/failure.ts';
@@ -42,6 +44,9 @@ export class ProfileKeeper {
       }
     }
     faults.push(...missingKeys(await documents.keyChains.list(), profile));
+    const issues = (await documents.credentialConfigurations.list()).length > 0;
+    if (issues && (await documents.issuanceConfiguration.find('default')) === undefined)
+      faults.push(...unwritten(profile));
     assertNothingContradicts(profile, faults);
   }
 
@@ -57,4 +62,13 @@ export class ProfileKeeper {
     const profile = (row.profile ?? null) as Profile | null;
     if (profile !== null) assertWithin(profile, findings(document as never, profile));
   }
+}
+
+/** What a profile demands of an issuer that nobody has said yet: credentials would be issued without. */
+function unwritten(profile: Profile): readonly FieldError[] {
+  const faults = contradictions(issuanceFindings(defaultIssuance('-'), profile), profile);
+  return faults.map(({ path, message }) => ({
+    path: `issuance-configuration/default.${path}`,
+    message: `${message}; with POST /issuer/config`,
+  }));
 }

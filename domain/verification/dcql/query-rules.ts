@@ -1,5 +1,6 @@
 import { decodeBase64url } from '../../shared/base64url.ts';
 import { unknownMember } from '../../shared/closest-name.ts';
+import { fieldErrors, PARSING } from '../../shared/field-errors.ts';
 import { isMemberName } from '../../shared/json.ts';
 import { META_OF_FORMAT, SUPPORTED_FORMATS } from './formats.ts';
 
@@ -34,9 +35,10 @@ function report(issues: Issues, path: PropertyKey[], rule: string, message: stri
 }
 
 function checkMeta(credential: CredentialQuery, issues: Issues): void {
-  const read = META_OF_FORMAT.get(credential.format)?.safeParse(credential.meta);
-  for (const issue of read?.error?.issues ?? []) {
-    report(issues, ['meta', ...issue.path], String(issue.path[0]), issue.message);
+  const read = META_OF_FORMAT.get(credential.format)?.safeParse(credential.meta, PARSING);
+  for (const { path, message } of fieldErrors(read?.error?.issues ?? [], credential.meta)) {
+    const parts = path.split('.');
+    report(issues, ['meta', ...parts], parts[0] ?? '', message);
   }
 }
 

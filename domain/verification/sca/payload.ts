@@ -1,51 +1,63 @@
 import { z } from 'zod';
+import { fieldErrors, PARSING } from '../../shared/field-errors.ts';
+import { written } from '../../shared/written.ts';
 
 const text = (maximum: number) => z.string().min(1).max(maximum);
 const Line = text(500);
-const DateTime = z.iso.datetime({ offset: true });
+const DateTime = z.iso.datetime({ offset: true, error: 'a time such as 2026-12-01T09:30:00Z' });
 const Interaction = { transaction_id: text(36), date_time: DateTime.optional() };
-const Party = z.strictObject({ legal_name: Line, brand_name: Line, domain_name: Line });
+const Party = written({ legal_name: Line, brand_name: Line, domain_name: Line });
 const FREQUENCIES = [
   ...['INDA', 'DAIL', 'WEEK', 'TOWK', 'TWMN', 'MNTH'],
   ...['TOMN', 'QUTR', 'FOMN', 'SEMI', 'YEAR', 'TYEA'],
 ];
 
+/** Digits after the point that an amount of this currency has (ISO 4217). */
+function digitsOf(currency: string): number {
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+  return format.resolvedOptions().maximumFractionDigits ?? 2;
+}
+
+function isAmount(amount: number, currency: string): boolean {
+  return /^[A-Z]{3}$/.test(currency) && Number(amount.toFixed(digitsOf(currency))) === amount;
+}
+
 /** TS12 1.0 section 4.3.1 */
-const Payment = z
-  .strictObject({
-    ...Interaction,
-    payee: z.strictObject({
-      name: Line,
-      id: Line,
-      logo: z.url().max(100_000).optional(),
-      website: z.url().max(2048).optional(),
-    }),
-    pisp: Party.optional(),
-    execution_date: DateTime.optional(),
-    currency: z.string().regex(/^[A-Z]{3}$/, 'three letters of ISO 4217'),
-    amount: z.number(),
-    amount_estimated: z.boolean().optional(),
-    amount_earmarked: z.boolean().optional(),
-    sct_inst: z.boolean().optional(),
-    recurrence: z
-      .strictObject({
-        start_date: DateTime.optional(),
-        end_date: DateTime.optional(),
-        number: z.int().optional(),
-        frequency: z.enum(FREQUENCIES),
-        mit_options: z
-          .strictObject({
-            amount_variable: z.boolean().optional(),
-            min_amount: z.number().optional(),
-            max_amount: z.number().optional(),
-            total_amount: z.number().optional(),
-            initial_amount: z.number().optional(),
-            initial_amount_number: z.int().optional(),
-            apr: z.number().optional(),
-          })
-          .optional(),
-      })
-      .optional(),
+const Payment = written({
+  ...Interaction,
+  payee: written({
+    name: Line,
+    id: Line,
+    logo: z.url().max(100_000).optional(),
+    website: z.url().max(2048).optional(),
+  }),
+  pisp: Party.optional(),
+  execution_date: DateTime.optional(),
+  currency: z.string().regex(/^[A-Z]{3}$/, 'three letters of ISO 4217'),
+  amount: z.number(),
+  amount_estimated: z.boolean().optional(),
+  amount_earmarked: z.boolean().optional(),
+  sct_inst: z.boolean().optional(),
+  recurrence: written({
+    start_date: DateTime.optional(),
+    end_date: DateTime.optional(),
+    number: z.int().optional(),
+    frequency: z.enum(FREQUENCIES),
+    mit_options: written({
+      amount_variable: z.boolean().optional(),
+      min_amount: z.number().optional(),
+      max_amount: z.number().optional(),
+      total_amount: z.number().optional(),
+      initial_amount: z.number().optional(),
+      initial_amount_number: z.int().optional(),
+      apr: z.number().optional(),
+    }).optional(),
+  }).optional(),
+})
+  .refine(({ amount, currency }) => isAmount(amount, currency), {
+    path: ['amount'],
+    message: 'has more digits after the point than the currency (ISO 4217)',
+    when: ({ issues }) => issues.length === 0,
   })
   .refine((payment) => payment.execution_date === undefined || payment.recurrence === undefined, {
     path: ['execution_date'],
@@ -53,30 +65,28 @@ const Payment = z
   });
 
 /** TS12 1.0 section 4.3.2 */
-const Login = z.strictObject({ ...Interaction, service: text(100).optional(), action: text(140) });
+const Login = written({ ...Interaction, service: text(100).optional(), action: text(140) });
 
 /** TS12 1.0 section 4.3.3 */
-const AccountAccess = z.strictObject({
+const AccountAccess = written({
   ...Interaction,
   aisp: Party.optional(),
   description: text(140).optional(),
 });
 
 /** TS12 1.0 section 4.3.4 */
-const Mandate = z
-  .strictObject({
-    ...Interaction,
-    start_date: DateTime.optional(),
-    end_date: DateTime.optional(),
-    reference_number: text(50).optional(),
-    creditor_id: text(50).optional(),
-    purpose: text(1000).optional(),
-    payment_payload: Payment.optional(),
-  })
-  .refine((mandate) => mandate.purpose !== undefined || mandate.payment_payload !== undefined, {
-    path: ['purpose'],
-    message: 'say what for, or give payment_payload',
-  });
+const Mandate = written({
+  ...Interaction,
+  start_date: DateTime.optional(),
+  end_date: DateTime.optional(),
+  reference_number: text(50).optional(),
+  creditor_id: text(50).optional(),
+  purpose: text(1000).optional(),
+  payment_payload: Payment.optional(),
+}).refine((mandate) => mandate.purpose !== undefined || mandate.payment_payload !== undefined, {
+  path: ['purpose'],
+  message: 'say what for, or give payment_payload',
+});
 
 /** What users of a European wallet confirm in a strong customer authentication (TS12 1.0 section 4.3). */
 const PAYLOADS = {
@@ -115,12 +125,9 @@ export function scaFaults(entry: Entry, schemas: ScaSchemas): readonly Fault[] {
   if (entry.transaction_data_hashes_alg === undefined) {
     faults.push({ path: ['transaction_data_hashes_alg'], message: 'TS12 1.0 section 4.2 demands it' });
   }
-  const { error } = PAYLOADS[schema].safeParse(entry.payload);
-  for (const { path, message } of error?.issues ?? []) {
-    faults.push({
-      path: ['payload', ...path.map((part) => (typeof part === 'symbol' ? '' : part))],
-      message,
-    });
+  const { error } = PAYLOADS[schema].safeParse(entry.payload, PARSING);
+  for (const { path, message } of fieldErrors(error?.issues ?? [], entry.payload)) {
+    faults.push({ path: ['payload', ...path.split('.').filter((part) => part !== '')], message });
   }
   return faults;
 }

@@ -3,6 +3,7 @@ import sinon from 'sinon';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { RevocationOrder } from '../../../application/ports/issued-subjects.ts';
 import { MAX_BATCHES, SubjectRevocation } from '../../../application/status-lists/revoke-by-subject.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
@@ -77,6 +78,16 @@ describe('RevokeBySubject', () => {
     expect(await endOf(one.issue()), 'its wallet fetches no other one').to.equal('credential_request_denied');
     expect(await endOf(bob.issue())).to.equal('done');
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
+  });
+
+  it('revokes what has its entries in a list that another process made meanwhile', async () => {
+    const one = await held(ADA);
+    const caller = await world.caller();
+    const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
+    const revoked = await world.revokeBySubject.execute(caller, SubjectRevocation.parse({ claims: ADA }));
+    behind.restore();
+    expect(revoked).to.deep.equal({ revoked: 1, pending: 0 });
+    expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
   it('is final, also for what was suspended before (ARF VCR_04)', async () => {
