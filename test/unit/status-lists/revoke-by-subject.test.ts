@@ -7,6 +7,7 @@ import { TenantConfiguration } from '../../../application/tenant-configuration.t
 import type { Change } from '../../../domain/changes/change.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification-flow/kit.ts';
@@ -139,6 +140,27 @@ describe('RevokeBySubject', () => {
     expect(await endOf(revoke({ claims: { name: 'Ada' } }))).to.equal('invalid_input');
     expect((await revoke({ claims: ADA, subjectClaims: [['number']] })).revoked).to.equal(1);
     expect(await statusOf(one.session)).to.deep.equal([1]);
+  });
+
+  it('names the configuration that does not say whom its credentials are about', async () => {
+    await world.offers({ id: 'plain', statusManagement: true });
+    const fault = async (revocation: object) => {
+      const error = await revoke(revocation).catch((refusal: unknown) => refusal);
+      return error instanceof Failure ? error.details.errors : undefined;
+    };
+    const message =
+      'plain does not say whom its credentials are about; set subjectClaims there for what it issues from then on, or give here ' +
+      'what it said before';
+    expect(await fault({ claims: ADA, credentialConfigurationId: 'plain' })).to.deep.equal([
+      { path: 'credentialConfigurationId', message },
+    ]);
+    const [gone] = (await fault({ claims: ADA, credentialConfigurationId: 'gone' })) ?? [];
+    expect(gone?.path).to.equal('credentialConfigurationId');
+    expect(gone?.message).to.include('there is no configuration gone');
+    for (const id of ['card', 'other', 'badge']) await world.offers({ id, statusManagement: true });
+    const [all] = (await fault({ claims: ADA })) ?? [];
+    expect(all?.path).to.equal('claims');
+    expect(all?.message).to.include('no credential configuration says');
   });
 
   it('keeps a client to the configurations that it may use, and to the one that it names', async () => {
