@@ -271,6 +271,34 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1, 1]);
   });
 
+  it('lets nothing go that it has not revoked, whatever is issued and revoked meanwhile', async () => {
+    const one = await held(ADA);
+    const second = sinon.stub(world.claimsProvider, 'atHand').resolves(BOB);
+    world.clock.time += 1_000;
+    await one.issue();
+    second.restore();
+    const real = world.store.maintenance;
+    let isFirst = true;
+    const maintenance = {
+      ...real,
+      batchesOf: async (order: RevocationOrder) => {
+        if (isFirst) {
+          isFirst = false;
+          // Between its two reads another one revokes what there is, and the session goes on to issue.
+          await world.fulfilRevocations.execute(world.clock.now(), 5);
+          world.clock.time += 1_000;
+          await one.issue();
+        }
+        return real.batchesOf(order);
+      },
+    };
+    const replaced = sinon.stub(world.store, 'maintenance').get(() => maintenance);
+    await revoke({ claims: ADA });
+    replaced.restore();
+    await revoke({ claims: ADA });
+    expect(await statusOf(one.session)).to.deep.equal([1, 0, 1]);
+  });
+
   it('is done by the job where the call died, once, and for each session by itself', async () => {
     const [one, two] = [await held(ADA), await held(ADA, ['other'])];
     const revoking = sinon.stub(world.subjectRevoker, 'revoke').rejects(new Error('gone'));
