@@ -108,7 +108,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     { name: 'database', check: () => store.ping() },
     clockProbe(store, clock),
     followedListsProbe(store, clock),
-    trustListsProbe(store, clock),
+    trustListsProbe(store, clock, eventBus),
     ...(probe === undefined ? [] : [probe]),
     ...keyStores.probes,
     ...(dispatch.probe === undefined ? [] : [{ ...dispatch.probe, isPartial: true as const }]),

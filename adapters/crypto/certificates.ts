@@ -243,9 +243,7 @@ function refuse(reason: Refused['reason'], detail: string): Refused {
 
 /** What was found, unless something of its path is by an algorithm that does not count. */
 function agreed(found: Search, agreedOnly: boolean): Search {
-  if (!agreedOnly || 'trusted' in found) return found;
-  const other = found.path.find(isOfEdwards);
-  return other === undefined
-    ? found
-    : refuse('certificate_profile', `"${other.subjectText}" is of Ed25519, which is not agreed`);
+  const other = agreedOnly && !('trusted' in found) ? found.path.find(isOfEdwards) : undefined;
+  if (other === undefined) return found;
+  return refuse('certificate_profile', `"${other.subjectText}" is of Ed25519, which is not agreed`);
 }

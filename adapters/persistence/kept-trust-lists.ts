@@ -147,7 +147,8 @@ function readSummary(cipher: Cipher, row: Row): KeptListSummary {
     place: KEPT_TRUST_LISTS.readField('place', row['place'], at),
     sequenceNumber: Number(row['sequence_number']),
     endsAt: timeOf('ends_at'),
-    checkedAt: timeOf('checked_at'),
+    // 0 is what `DISTRUST` leaves.
+    checkedAt: Number(row['checked_at']) === 0 ? null : timeOf('checked_at'),
     seenAt: new Date(Number(row['seen_at'])),
     held: finding === null || since === null ? null : { ...finding, since },
   };

@@ -24,8 +24,15 @@ export class CheckHealth {
   #running: Promise<Health> | undefined;
   readonly #remembered = new Map<Probe, { readonly outcome: Outcome; readonly until: number }>();
 
+  readonly #asked = new Map<Probe, symbol>();
+
   constructor(ports: Ports) {
     this.#ports = ports;
+    for (const probe of ports.probes)
+      probe.onChange?.(() => {
+        this.#remembered.delete(probe);
+        this.#asked.delete(probe);
+      });
   }
 
   async execute(): Promise<Health> {
@@ -48,8 +55,12 @@ export class CheckHealth {
     if (restMs === undefined) return this.#check(probe);
     const known = this.#remembered.get(probe);
     if (known !== undefined && performance.now() < known.until) return known.outcome;
+    const run = Symbol(probe.name);
+    this.#asked.set(probe, run);
     const outcome = await this.#check(probe);
-    this.#remembered.set(probe, { outcome, until: performance.now() + restMs });
+    // An answer that was under way at a change is of before it.
+    if (this.#asked.get(probe) === run)
+      this.#remembered.set(probe, { outcome, until: performance.now() + restMs });
     return outcome;
   }
 

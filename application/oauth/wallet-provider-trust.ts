@@ -2,6 +2,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../domain/shared/refusal.ts';
+import { withoutQuery } from '../../domain/shared/without-query.ts';
 import { type AttestedStatus, readAttestedStatuses } from '../../domain/status-lists/attested-status.ts';
 import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
@@ -224,10 +225,6 @@ const TOLD: Partial<Record<RefusalReason, string>> = {
 
 function toldOf(reason: RefusalReason): string {
   return TOLD[reason] ?? 'has a status that cannot be established';
-}
-
-function withoutQuery(uri: string): string {
-  return uri.split(/[?#]/, 1)[0] ?? '';
 }
 
 function sourcesOf(

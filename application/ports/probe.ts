@@ -6,6 +6,8 @@ export type Probe = {
   readonly isPartial?: true;
   /** An answer counts so long, whatever it was: for what costs the one who is asked more than a look. */
   readonly restMs?: number;
+  /** Calls back when the answer that rests may be another one by now. */
+  onChange?(changed: () => void): void;
   /** Resolves when it works; throws, or never resolves, when it does not. */
   check(): Promise<void>;
 };

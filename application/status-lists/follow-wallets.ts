@@ -13,6 +13,7 @@ import { Log } from '../ports/log.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import type { SpokenList } from './check-status.ts';
+import { listsOfBatches } from './lists-of-batches.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
 /** Lists that are fetched at the same time. */
@@ -175,7 +176,8 @@ export class FollowWallets extends needs({
     configured: TenantConfiguration,
     followers: readonly Follower[],
   ): Promise<readonly StatusChange[]> {
-    const lists = new Map((await configured.statusLists()).map((list) => [list.id, list]));
+    const batches = followers.flatMap(({ batch }) => batch ?? []);
+    const lists = await listsOfBatches(this.ports.store, configured, batches);
     return followers.flatMap(({ batch }): StatusChange[] => {
       const list = lists.get(batch?.statusListId ?? '');
       if (batch === undefined || list === undefined || batch.firstCounter === null) return [];

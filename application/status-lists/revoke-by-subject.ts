@@ -99,13 +99,22 @@ export class RevokeBySubject extends needs({
           );
     const fingerprints = await this.ports.subjectFingerprints.ofDescribed(configured, claims, ways);
     if (fingerprints.length > 0) return fingerprints;
-    const message =
-      ways.length === 0
-        ? 'no credential configuration says whom its credentials are about; set subjectClaims there'
-        : `lack what identifies a person; give ${ways
-            .map(({ paths }) => paths.map((path) => path.join('.')).join(' and '))
-            .slice(0, 5)
-            .join(', or ')}`;
-    throw invalidInput('claims', message);
+    if (ways.length > 0) {
+      const described = ways.map(({ paths }) => paths.map((path) => path.join('.')).join(' and '));
+      const some = described.slice(0, 5).join(', or ');
+      throw invalidInput('claims', `lack what identifies a person; give ${some}`);
+    }
+    if (wanted === undefined) {
+      const all = 'no credential configuration says whom its credentials are about; set subjectClaims there';
+      throw invalidInput('claims', all);
+    }
+    throw invalidInput('credentialConfigurationId', whyNobody(wanted, configurations.length > 0));
   }
+}
+
+function whyNobody(id: string, isThere: boolean): string {
+  return isThere
+    ? `${id} does not say whom its credentials are about; set subjectClaims there for what it issues from then on, or give here ` +
+        'what it said before'
+    : `there is no configuration ${id}; give here as subjectClaims what it said`;
 }

@@ -7,6 +7,7 @@ import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import type { IssuedToSubject, RevocationOrder } from '../ports/issued-subjects.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { listsOfBatches } from './lists-of-batches.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
 const REVOKED = 1;
@@ -15,7 +16,10 @@ const ATTEMPTS = 10;
 
 /** Revokes what a session issued to one person, in one transaction. */
 export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAllocator }) {
-  /** @returns how many credentials were revoked, each once however many revoke at the same moment. @throws Error when issuances of the session come in between all the time. */
+  /**
+   * @returns how many credentials were revoked, each once however many revoke at the same moment.
+   * @throws Error when issuances of the session come in between all the time.
+   */
   async revoke(configured: TenantConfiguration, order: RevocationOrder, by: TenantActor): Promise<number> {
     const { store } = this.ports;
     for (let left = ATTEMPTS; left > 0; left--) {
@@ -53,8 +57,10 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
       .filter((batch) => batch.credentialConfigurationId === credentialConfigurationId)
       .every(({ id }) => own.includes(id));
     const releases = { fingerprint, sessionId, batchIds: own };
-    const revoked: Change = {
+    const told = describeRevocation({ sessionId, credentialConfigurationId }, statuses);
+    const change: Change = {
       releases,
+      // Also where nothing is to be revoked: what was issued since the batches were read is not let go.
       session: {
         id: sessionId,
         anytime: SESSION_STATUSES,
@@ -62,10 +68,8 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
         bars: { mask: isTheirs && place >= 0 ? 2 ** place : 0, barred: true },
       },
       statuses,
-      audit: { by, change: describeRevocation({ sessionId, credentialConfigurationId }, statuses) },
+      ...(statuses.length > 0 && { audit: { by, change: told } }),
     };
-    // What has no entry in a list that there is cannot be revoked, and waits for nothing any more.
-    const change = statuses.length === 0 ? { releases } : revoked;
     const committed = await store.commit(tenantId, change, clock.now());
     if (committed.done) tenantConfigurations.committed(tenantId, change, committed);
     else if (committed.part !== 'session' && committed.part !== 'releases')
@@ -77,7 +81,7 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
     configured: TenantConfiguration,
     batches: readonly IssuedBatch[],
   ): Promise<readonly StatusChange[]> {
-    const lists = new Map((await configured.statusLists()).map((list) => [list.id, list]));
+    const lists = await listsOfBatches(this.ports.store, configured, batches);
     return batches.flatMap(({ statusListId, firstCounter, count }): StatusChange[] => {
       const list = lists.get(statusListId ?? '');
       if (list === undefined || firstCounter === null) return [];

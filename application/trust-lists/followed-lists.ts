@@ -10,6 +10,7 @@ import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
+import { EventBus } from '../ports/event-bus.ts';
 import { Store } from '../ports/store.ts';
 import { copyIdOf } from './list-copies.ts';
 import { pinSigners, thumbprintOf } from './verify-trust-list.ts';
@@ -19,12 +20,25 @@ export const MAX_FOLLOWED_LISTS = 500;
 /** Certificates that one anchor, and the configuration of issuance, may name. */
 const MAX_SIGNERS = 20;
 
+/** @param fingerprint base64url, or hex as other programs print it. */
+function toBase64url(fingerprint: string): string {
+  const hex = fingerprint.replaceAll(':', '');
+  return hex.length === 64 ? Buffer.from(hex, 'hex').toString('base64url') : fingerprint;
+}
+
 export const SignerConfirmation = z
   .strictObject({
     fingerprint: z
       .string()
-      .regex(/^[A-Za-z0-9_-]{43}$/, 'SHA-256 of the certificate, base64url')
-      .describe('Of the certificate that is confirmed, compared with what its operator published'),
+      .regex(
+        /^(?:[A-Za-z0-9_-]{43}|[0-9A-Fa-f]{64}|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){31})$/,
+        'SHA-256 of the certificate, base64url, or hex with or without colons',
+      )
+      .transform(toBase64url)
+      .describe(
+        'Of the certificate that is confirmed, compared with what its operator published: SHA-256, base64url, or hex with or ' +
+          'without colons',
+      ),
   })
   .meta({ id: 'SignerConfirmation' });
 export type SignerConfirmation = z.infer<typeof SignerConfirmation>;
@@ -40,13 +54,13 @@ export class ListFollowedLists extends needs({ store: Store }) {
  * A person says that somebody else signs a list from now on: the certificate is added wherever the list is named under the same
  * signers. Who signed before stays, until a configuration is written without them.
  */
-export class ConfirmSigner extends needs({ store: Store, clock: Clock }) {
+export class ConfirmSigner extends needs({ store: Store, clock: Clock, eventBus: EventBus }) {
   /**
    * @throws Failure `not_found`; `conflict` when nobody waits to be confirmed, or the list of lists says who signs; `forbidden`
    *   without the role of a configuration that names it; `invalid_input` for another certificate than the one that waits.
    */
   async execute(caller: TenantCaller, id: string, { fingerprint }: SignerConfirmation): Promise<void> {
-    const { store, clock } = this.ports;
+    const { store, clock, eventBus } = this.ports;
     const kept = store.lists(caller.tenantId);
     const list = (await kept.keptLists(MAX_FOLLOWED_LISTS)).find((one) => one.id === id);
     if (list === undefined) throw new Failure('not_found');
@@ -82,6 +96,8 @@ export class ConfirmSigner extends needs({ store: Store, clock: Clock }) {
       own.audit.note(describeConfirmedSigner(origin + pathname, fingerprint));
     });
     await kept.forgetList(id);
+    // What stood in for it, and what was found wrong with it, is of the signers before.
+    eventBus.publish({ type: 'cache', tenantId: caller.tenantId, lists: 'trust-lists' });
   }
 }
 

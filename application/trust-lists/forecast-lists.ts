@@ -1,5 +1,6 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { withoutQuery } from '../../domain/shared/without-query.ts';
 import type { Affected, Ending } from '../../domain/trust-lists/forecast.ts';
 import type { KeptListSummary } from '../../domain/trust-lists/kept-list.ts';
 import type { ForecastSubject } from './forecast-subject.ts';
@@ -79,15 +80,19 @@ export async function endingCertificates(subject: ForecastSubject): Promise<read
   const named = presentations.flatMap(({ id, trustAnchors = [] }) =>
     trustAnchors.flatMap((anchor): NamedPem[] => {
       const affects = { issuance: [], presentation: [id] };
-      if ('certificate' in anchor) return [{ pem: anchor.certificate, kind: 'anchor' as const, affects }];
+      if ('certificate' in anchor)
+        return [{ pem: anchor.certificate, kind: 'anchor', affects, advice: NEXT_ISSUER }];
       const { signedBy = [] } = 'trustList' in anchor ? anchor : {};
-      return signedBy.map((pem) => ({ pem, kind: 'list-signer' as const, affects }));
+      return signedBy.map((pem) => ({ pem, kind: 'list-signer', affects, advice: nextSigner('signedBy') }));
     }),
   );
   const issuance = credentials.map(({ id }) => id);
-  const ofWallets = wallets.signers.map((pem) => ({
-    ...{ pem, kind: 'list-signer' as const, affects: { issuance, presentation: [] } },
-  }));
+  const ofWallets = wallets.signers.map(
+    (pem): NamedPem => ({
+      ...{ pem, kind: 'list-signer', affects: { issuance, presentation: [] } },
+      advice: nextSigner('walletProviderTrustListCertificates'),
+    }),
+  );
   const known = new Map<string, readonly Read[]>();
   const endings: Ending[] = [];
   for (const one of [...ofWallets, ...named]) {
@@ -101,13 +106,18 @@ export async function endingCertificates(subject: ForecastSubject): Promise<read
   return endings;
 }
 
-type NamedPem = Pick<Named, 'pem' | 'kind' | 'affects'>;
+type NamedPem = Pick<Named, 'pem' | 'kind' | 'affects' | 'advice'>;
 type Read = { readonly fingerprint: string; readonly subject: string; readonly notAfter: Date };
 type Named = Read & {
   readonly pem: string;
   readonly kind: 'anchor' | 'list-signer';
   readonly affects: Affected;
+  readonly advice: string;
 };
+
+const NEXT_ISSUER = 'ask the issuer for its next certificate, and name it in trustAnchors beside this one';
+const nextSigner = (member: 'signedBy' | 'walletProviderTrustListCertificates') =>
+  `ask the operator of the list who signs it then, and name that certificate in ${member} beside this one`;
 
 function read(pem: string): readonly Read[] {
   return (readPemCertificates(pem, 10) ?? []).flatMap((certificate) => {
@@ -119,18 +129,8 @@ function read(pem: string): readonly Read[] {
   });
 }
 
-function endingOf({ kind, fingerprint, subject, notAfter, affects }: Named): Ending {
-  const advice =
-    kind === 'anchor'
-      ? 'ask the issuer for its next certificate, and name it in trustAnchors beside this one'
-      : 'ask the operator of the list who signs it then, and name that certificate in signedBy beside this one';
+function endingOf({ kind, fingerprint, subject, notAfter, affects, advice }: Named): Ending {
   return { ...{ kind, id: fingerprint, name: subject, endsAt: notAfter, renews: false }, affects, advice };
-}
-
-function withoutQuery(uri: string): string {
-  if (!URL.canParse(uri)) return 'something that is no address';
-  const { origin, pathname } = new URL(uri);
-  return origin + pathname;
 }
 
 /** Lists of the tenant, which sign themselves anew as long as their key chain lasts. */

@@ -20,11 +20,13 @@ import { endingCertificates, endingFollowedLists, endingPublishedLists } from '.
 import type { ForecastSubject } from './forecast-subject.ts';
 
 export const TrustForecastQuery = z.object({
-  until: z.iso
-    .datetime({ offset: true })
-    .transform((text) => new Date(text))
+  until: z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })], {
+      error: 'expected a date such as 2026-12-01, or a time such as 2026-12-01T12:00:00Z',
+    })
+    .transform((text) => new Date(text.includes('T') ? text : `${text}T23:59:59.999Z`))
     .optional()
-    .describe('Only what ends by then'),
+    .describe('Only what ends by then; of a date alone the end of that day (UTC)'),
   limit: z.coerce.number().int().min(1).max(500).default(100),
   cursor: z
     .string()

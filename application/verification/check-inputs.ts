@@ -1,11 +1,12 @@
 import type { Refusal } from '../../domain/shared/refusal.ts';
+import { withoutQuery } from '../../domain/shared/without-query.ts';
 import type { StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import type { PresentedIssuer } from '../../domain/verification/presented-issuer.ts';
 import type { CheckInputs } from '../../domain/verification/report.ts';
 import type { ChainVerdict } from '../ports/certificates.ts';
-import { type IssuerTrust, withoutQuery } from './issuer-trust.ts';
+import type { IssuerTrust } from './issuer-trust.ts';
 
 type Task = { readonly trust: IssuerTrust; readonly binding: Binding; readonly now: Date };
 type Verified = {

@@ -1,6 +1,7 @@
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
+import { withoutQuery } from '../../domain/shared/without-query.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
 import type { Period } from '../../domain/trust-lists/service-history.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
@@ -172,11 +173,4 @@ export function revokersOf(
   if (found === undefined) return undefined;
   const isDemanded = demanded !== undefined && found.listings.some((listing) => isOn(listing, demanded));
   return revocationOf(found, isDemanded ? demanded : undefined);
-}
-
-/** For the report: a query may carry a secret of the operator's. */
-export function withoutQuery(uri: string): string {
-  if (!URL.canParse(uri)) return 'something that is no address';
-  const { origin, pathname } = new URL(uri);
-  return origin + pathname;
 }

@@ -3,6 +3,7 @@ import type { Maintenance, ResealPlace } from '../../application/ports/maintenan
 import { SEALING_NOTE_MS } from '../sealing-note.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
+import { progressOf } from './resealing-progress.ts';
 
 /**
  * `npm run reseal`: seals everything under the first master secret that is sealed under a later one of the list, in small
@@ -80,9 +81,4 @@ async function passOver(maintenance: Maintenance, pending: number): Promise<numb
   } while (place !== undefined);
   if (done > 0) console.error(progressOf(done, pending));
   return done;
-}
-
-/** More than were counted may turn up: a service writes beside this, and what stands within a row is not counted. */
-function progressOf(done: number, pending: number): string {
-  return done > pending ? `${done} sealed anew` : `${done} of ${pending} sealed anew`;
 }

@@ -54,8 +54,7 @@ export function forecastPage(
   { sides, until, limit, after, sort }: ForecastQuery,
 ): { readonly items: readonly ForecastItem[]; readonly next: string | undefined } {
   const direction = sort === 'asc' ? 1 : -1;
-  const items = gathered(endings)
-    .flatMap((ending) => seenBy(ending, sides))
+  const items = gathered(endings.flatMap((ending) => seenBy(ending, sides)))
     .filter(({ endsAt }) => until === undefined || endsAt <= until)
     .map((ending): ForecastItem => ({ ...ending, key: keyOf(ending) }))
     .sort((one, other) => (one.key < other.key ? -direction : direction))
@@ -64,21 +63,26 @@ export function forecastPage(
   return { items: page, next: items.length > limit ? page.at(-1)?.key : undefined };
 }
 
-/** Of one thing that several configurations name there is one item. */
+/** Of one thing that several configurations name there is one item, with what to do for each of them. */
 function gathered(endings: readonly Ending[]): readonly Ending[] {
   const groups = Map.groupBy(endings, ({ kind, id }) => `${kind} ${id}`);
   return [...groups.values()].flatMap((same) => {
     const [first] = same;
     if (first === undefined) return [];
-    const all = (side: Side) => [...new Set(same.flatMap(({ affects }) => affects[side]))].sort();
-    return [{ ...first, affects: { issuance: all('issuance'), presentation: all('presentation') } }];
+    const all = (side: Side) =>
+      [...new Set(same.flatMap(({ affects }) => affects[side]))].sort().slice(0, MAX_AFFECTED);
+    const renews = same.every((one) => one.renews);
+    const advice = [...new Set(same.map((one) => one.advice))].join('; ');
+    return [
+      { ...first, renews, advice, affects: { issuance: all('issuance'), presentation: all('presentation') } },
+    ];
   });
 }
 
 /** What nothing rests on is nobody's business in particular. */
 function seenBy(ending: Ending, sides: ReadonlySet<Side>): readonly Ending[] {
   const { affects } = ending;
-  const seen = (side: Side) => (sides.has(side) ? affects[side].slice(0, MAX_AFFECTED) : []);
+  const seen = (side: Side) => (sides.has(side) ? affects[side] : []);
   const own = { issuance: seen('issuance'), presentation: seen('presentation') };
   const isIdle = affects.issuance.length + affects.presentation.length === 0;
   const isOwn = own.issuance.length + own.presentation.length > 0;

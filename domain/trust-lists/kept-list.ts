@@ -33,7 +33,7 @@ export type KeptListSummary = {
   readonly sequenceNumber: number;
   /** Until when the good copy may be used; `null` without one. */
   readonly endsAt: Date | null;
-  /** When it was found at its address for the last time; `null` without a good copy. */
+  /** When it was found at its address for the last time; `null` without a good copy, and since copies were forgotten. */
   readonly checkedAt: Date | null;
   /** When it was looked for last. */
   readonly seenAt: Date;

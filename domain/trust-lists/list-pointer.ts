@@ -16,6 +16,7 @@ export const MAX_POINTERS = 64;
 /** With those that are passed over: the same lists stand there in several forms. */
 export const MAX_POINTERS_READ = 256;
 const MAX_SIGNERS = 20;
+/** Of one pointer; a list has a handful. */
 const MAX_QUALIFIERS = 20;
 
 const LIST_OF_LISTS = /listofthelists$|ListOfTrustedLists$|LoTEType\/\w*ListOfLists$/i;
@@ -54,8 +55,7 @@ export function readPointers(value: Json | undefined): readonly ListPointer[] {
   if (!Array.isArray(value)) return [];
   if (value.length > MAX_POINTERS_READ) throw new TrustListRefusal('malformed', 'too many pointers');
   return value.filter(isJsonObject).flatMap((pointer) => {
-    const qualifiers = listOf(pointer['LoTEQualifiers']);
-    if (qualifiers.length > MAX_QUALIFIERS) return [];
+    const qualifiers = listOf(pointer['LoTEQualifiers']).slice(0, MAX_QUALIFIERS);
     const signers = listOf(pointer['ServiceDigitalIdentities'])
       .slice(0, MAX_SIGNERS)
       .flatMap(({ X509Certificates: certificates }) => listOf(certificates).slice(0, MAX_SIGNERS))

@@ -10,30 +10,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { startBackend } from './backend.ts';
 import { EU_HEADLINE, tellEuropeanStory } from './eu-story.ts';
 import { explain } from './explain.ts';
 import { done, fact, headline, step } from './narrator.ts';
+import { type Options, readOptions, USAGE } from './options.ts';
 import { freePort, startProcess } from './process.ts';
 import { tellStory } from './story.ts';
 import { createTenant } from './tenant.ts';
-
-type Options = { readonly keep: boolean; readonly eu: boolean };
-
-function readOptions(): Options {
-  try {
-    const flag = { type: 'boolean', default: false } as const;
-    return parseArgs({ options: { keep: flag, eu: flag } }).values;
-  } catch {
-    console.error('usage: npm run demo -- [--eu] [--keep]');
-    console.error(
-      '  --eu     under the profile `eu`: with a registrar, a wallet provider and their trust lists',
-    );
-    console.error('  --keep   leaves the service running');
-    process.exit(2);
-  }
-}
 
 async function main({ keep, eu }: Options): Promise<void> {
   const began = performance.now();
@@ -85,8 +69,14 @@ async function main({ keep, eu }: Options): Promise<void> {
   }
 }
 
-await main(readOptions()).catch((error: unknown) => {
-  console.error(`\n${explain(error)}`);
-  process.exitCode = 1;
-  process.exit();
-});
+const options = readOptions(process.argv.slice(2));
+if (options === 'help') console.log(USAGE);
+else if ('fault' in options) {
+  console.error(`${options.fault}\n${USAGE}`);
+  process.exitCode = 2;
+} else
+  await main(options).catch((error: unknown) => {
+    console.error(`\n${explain(error)}`);
+    process.exitCode = 1;
+    process.exit();
+  });

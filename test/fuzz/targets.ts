@@ -8,6 +8,7 @@ import { JSON_TARGETS } from './targets/json.ts';
 import { MDOC } from './targets/mdoc.ts';
 import { OAUTH } from './targets/oauth.ts';
 import { OAUTH_REQUESTS } from './targets/oauth-requests.ts';
+import { RESPONSES } from './targets/responses.ts';
 import { SD_JWT } from './targets/sd-jwt.ts';
 import { STATUS_LISTS } from './targets/status-lists.ts';
 import { TRUST } from './targets/trust.ts';
@@ -23,6 +24,7 @@ export const TARGETS: readonly Target[] = [
   ...STATUS_LISTS,
   ...DCQL,
   ...VERIFICATION,
+  ...RESPONSES,
   ...OAUTH,
   ...OAUTH_REQUESTS,
   ...ISSUANCE,

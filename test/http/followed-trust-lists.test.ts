@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
@@ -74,6 +75,12 @@ describe('Trust lists of others that a verifier follows', function () {
     const { body } = await shop.call('GET', '/trust/lists');
     return body.find(({ uri }: { uri: string }) => uri === `${backend.url}${path}`);
   };
+  const faultsOf = async (path: string) => {
+    const { body } = await shop.call('GET', '/cache/stats');
+    const { failing } = body.trustListCache as { failing: readonly { uri: string }[] };
+    return failing.filter(({ uri }) => uri === `${backend.url}${path}`).length;
+  };
+  const trustListsUp = async () => (await shop.call('GET', '/health')).body.details['trust-lists'].status;
   const forget = async () => expect((await shop.call('DELETE', '/cache/trust-list')).status).to.equal(204);
 
   it('go on with the good copy when somebody else signs, and follow the new signer once a person confirms it', async () => {
@@ -88,12 +95,16 @@ describe('Trust lists of others that a verifier follows', function () {
     expect(waiting.held.signer.certificate).to.equal(pem(successor));
     expect(waiting.sequenceNumber).to.equal(1);
 
+    expect([await faultsOf('/changed'), await trustListsUp()]).to.deep.equal([1, 'down']);
+
     const confirm = (fingerprint: string, list = waiting.id) =>
       shop.call('POST', `/trust/lists/${list}/confirm-signer`, { fingerprint });
     const wrong = await confirm('A'.repeat(43));
     expect([wrong.status, wrong.body.errors[0].path]).to.deep.equal([400, 'fingerprint']);
     expect((await confirm(waiting.held.signer.fingerprint, 'nothing')).status).to.equal(404);
     expect((await confirm(waiting.held.signer.fingerprint)).status).to.equal(204);
+    expect(await faultsOf('/changed'), 'as soon as it is confirmed').to.equal(0);
+    expect(await trustListsUp()).to.equal('up');
     const { body } = await shop.call('GET', `/verifier/config/${id}`);
     expect(body.trustAnchors[0].signedBy).to.deep.equal([pem(operator), pem(successor)]);
     expect((await judged(id)).status).to.equal('completed');
@@ -104,6 +115,44 @@ describe('Trust lists of others that a verifier follows', function () {
     const told = audit.body.map(({ action, actor }: { action: string; actor: string }) => [action, actor]);
     expect(told[0]).to.deep.equal(['held', 'system']);
     expect(told.at(-1)?.[0]).to.equal('confirmed');
+  });
+
+  it('have a signer confirmed by its fingerprint as other programs print it', async () => {
+    const successors = await Promise.all([1, 2, 3].map((at) => certify({ name: `Successor ${at}` })));
+    const shapes = [
+      (text: string) => text,
+      (text: string) => text.toLowerCase(),
+      (text: string) => text.replaceAll(':', ''),
+    ];
+    for (const [at, next] of successors.entries()) {
+      const path = `/printed-${at}`;
+      serve(path, lote(operator, 1));
+      const id = await follow(path);
+      await judged(id);
+      serve(path, lote(next, 2));
+      await forget();
+      await judged(id);
+      const waiting = await followed(path);
+      const confirm = (fingerprint: string) =>
+        shop.call('POST', `/trust/lists/${waiting.id}/confirm-signer`, { fingerprint });
+      // As `openssl x509 -fingerprint -sha256` has it.
+      const printed = new X509Certificate(pem(next)).fingerprint256;
+      const shape = shapes[at] ?? String;
+      const others = new X509Certificate(pem(operator)).fingerprint256;
+      for (const wrong of [shape(others), shape(printed).slice(3), printed.replace(':', ' ')]) {
+        const refused = await confirm(wrong);
+        expect([refused.status, refused.body.errors[0].path], wrong).to.deep.equal([400, 'fingerprint']);
+      }
+      expect((await confirm(shape(printed))).status, shape(printed)).to.equal(204);
+    }
+  });
+
+  it('were not found again when their copies are forgotten, which is no time long ago', async () => {
+    serve('/forgotten', lote(operator, 1));
+    await judged(await follow('/forgotten'));
+    expect((await followed('/forgotten')).checkedAt).to.match(/^20/);
+    await forget();
+    expect((await followed('/forgotten')).checkedAt).to.equal(null);
   });
 
   it('that nobody vouches for are not confirmed by another tenant, and it sees none of them', async () => {

@@ -30,6 +30,16 @@ function leftUnder(url: string): Promise<string[]> {
   });
 }
 
+/** What it said of its passes: never more than there were, such as 1 of 0. */
+function expectCounts(said: string): void {
+  const told = said.split('\n').filter((line) => line.includes('sealed anew'));
+  expect(told, said).to.not.deep.equal([]);
+  for (const line of told) {
+    const [, done, pending] = /^(\d+)(?: of (\d+))? sealed anew$/.exec(line) ?? [];
+    expect(Number(done), line).to.be.within(1, Number(pending ?? done));
+  }
+}
+
 for (const kind of databases()) {
   describe(`sealing anew on ${kind.name}`, () => {
     let database: TestDatabase;
@@ -101,6 +111,7 @@ for (const kind of databases()) {
       await load;
       expect(ended.code, ended.stderr).to.equal(0);
       expect(ended.stdout).to.include('can be taken out of MASTER_SECRET');
+      expectCounts(ended.stderr);
       expect([...statuses]).to.deep.equal([200]);
       expect(await leftUnder(database.url)).to.deep.equal([]);
       await service.close();
@@ -135,6 +146,7 @@ for (const kind of databases()) {
         MASTER_SECRET: `${OTHER},${PRESENT}`,
       });
       expect(ended.code, ended.stderr).to.equal(0);
+      expectCounts(ended.stderr);
       await second.close();
       second = await begin(OTHER);
       try {

@@ -70,6 +70,19 @@ describe('What the trust of a tenant rests on', () => {
     expect(further?.affects.presentation).to.deep.equal(['several']);
   });
 
+  it('is shown without the queries of addresses, and to nobody who may use some configurations alone', async () => {
+    for (const path of ['/trust/lists', '/trust/forecast', '/cache/stats']) {
+      const answer = await service.call('GET', path, { token: acme.token });
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.text, path).to.not.include('secret');
+    }
+    const rights = { roles: ['presentation:manage'], allowedPresentationConfigs: ['first'] };
+    const restricted = await addClient({ service, token: acme.token }, 'restricted', rights);
+    for (const path of ['/trust/lists', '/trust/forecast']) {
+      expect((await service.call('GET', path, { token: restricted })).status, path).to.equal(403);
+    }
+  });
+
   it('is told the soonest first, each thing once with all that fails then, and what to do', async () => {
     const items = await forecast();
     const times = items.map(({ endsAt }) => endsAt);
@@ -112,6 +125,20 @@ describe('What the trust of a tenant rests on', () => {
     expect(seen).to.deep.equal(all);
     const soon = await forecast(acme.token, `?until=${ends.toISOString()}`);
     expect(soon).to.deep.equal(all.filter(({ endsAt }) => endsAt <= ends.toISOString()));
+    const day = new Date(Date.parse(ends.toISOString().slice(0, 10)));
+    const dateOf = (shift: number) => new Date(day.getTime() + shift * 86_400_000).toISOString().slice(0, 10);
+    const endOf = (date: string) => `${date}T23:59:59.999Z`;
+    for (const date of [dateOf(0), dateOf(-1)])
+      expect(await forecast(acme.token, `?until=${date}`), 'to the end of that day').to.deep.equal(
+        all.filter(({ endsAt }) => endsAt <= endOf(date)),
+      );
+    for (const wrong of ['soon', '2026-13-01', '2026-12-01T00:00']) {
+      const { body } = await service.call('GET', `/trust/forecast?until=${wrong}`, { token: acme.token });
+      expect(body.errors[0], wrong).to.deep.equal({
+        path: 'query.until',
+        message: 'expected a date such as 2026-12-01, or a time such as 2026-12-01T12:00:00Z',
+      });
+    }
     for (const bad of ['limit=0', 'limit=501', 'cursor=x', 'until=soon'])
       expect(
         (await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status,
@@ -127,6 +154,28 @@ describe('What the trust of a tenant rests on', () => {
     expect(issuing.flatMap(({ affects }) => affects.presentation)).to.deep.equal([]);
     expect([of(issuing, 'anchor'), of(issuing, 'followed-list')]).to.deep.equal([[], []]);
     expect(of(issuing, 'key-chain').map(({ id }) => id)).to.include(acme.ids.keyChain);
+  });
+
+  it('names the member that takes the next signer, as far as the caller may write it', async () => {
+    const provider = await certify({ name: 'Wallets' });
+    const json = {
+      display: [{ name: 'Acme', locale: 'en' }],
+      walletProviderTrustLists: ['https://lists.example/wallets'],
+      // The operator signs both kinds of lists.
+      walletProviderTrustListCertificates: [pem(provider), pem(operator)],
+    };
+    const written = await service.call('POST', '/issuer/config', { token: acme.token, json });
+    expect(written.status, written.text).to.equal(201);
+    const adviceOf = (items: readonly Item[], { certificate }: Certified) =>
+      of(items, 'list-signer').find(({ id }) => id === thumbprintOf(certificate))?.advice ?? '';
+    const all = await forecast();
+    expect(adviceOf(all, provider))
+      .to.include('walletProviderTrustListCertificates')
+      .and.not.include('signedBy');
+    expect(adviceOf(all, operator)).to.include('walletProviderTrustListCertificates').and.include('signedBy');
+    const asking = await forecast(await addClient(acme, 'asks-signers', { roles: ['presentation:manage'] }));
+    expect(adviceOf(asking, operator)).to.include('signedBy').and.not.include('walletProvider');
+    expect(adviceOf(asking, provider)).to.equal('');
   });
 
   it('is no business of another tenant', async () => {

@@ -7,17 +7,32 @@ import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Authorities } from '../demo/authorities.ts';
 import { Backend } from '../support/backend.ts';
-import { unexplained } from './expected.ts';
-import { type Options, readOptions, USAGE } from './options.ts';
+import { expectedOf, unexplained } from './expected.ts';
+import { type Options, readOptions, USAGE, UsageFault } from './options.ts';
 import { type Judgement, PAGE, withVerdicts } from './page.ts';
-import { givenService, ownService } from './service.ts';
+import { givenService, type JudgedService, ownService } from './service.ts';
+import { SetUpFailure } from './tenant.ts';
 import { judges } from './tools.ts';
 import { placeOf, RESULTS, type Row, reasonOf, type Tool } from './verdict.ts';
 
 async function main(options: Options): Promise<boolean> {
   const { service: given } = options;
   const service =
-    given === undefined ? await ownService() : givenService(given.address, given.clientId, given.secret);
+    given === undefined
+      ? await ownService()
+      : await givenService(given.address, given.clientId, given.secret);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void service.stop().then(() => process.exit(130)));
+  try {
+    const judgement = await judgeAll(service, options);
+    if (options.write) write(judgement);
+    return conclude(judgement.rows);
+  } finally {
+    await service.stop();
+  }
+}
+
+async function judgeAll(service: JudgedService, options: Options): Promise<Judgement> {
   const authorities = await Authorities.start();
   const backend = await Backend.start();
   backend.on('/claims', { json: { deferred: true, interval: 1 } });
@@ -30,23 +45,25 @@ async function main(options: Options): Promise<boolean> {
         tools.push(...said.tools);
         rows.push(...said.rows);
       } catch (error) {
-        const row: Row = { tool: judge.name, flow: 'all', result: 'missing', detail: reasonOf(error) };
+        // Where nothing could be set up nobody has said that the service works.
+        const result = error instanceof SetUpFailure ? 'fails' : 'missing';
+        const row: Row = { tool: judge.name, flow: 'all', result, detail: reasonOf(error) };
         tell(row);
         tools.push({ name: judge.name, version: 'not had', about: judge.about });
         rows.push(row);
       }
     }
   } finally {
-    await Promise.allSettled([service.stop(), authorities.close(), backend.close()]);
+    await Promise.allSettled([authorities.close(), backend.close()]);
   }
-  const judgement: Judgement = { date: new Date().toISOString().slice(0, 10), tools, rows };
-  if (options.write) write(judgement);
-  return conclude(rows);
+  return { date: new Date().toISOString().slice(0, 10), tools, rows };
 }
 
 function tell(row: Row): void {
   const detail = row.detail === undefined ? '' : `: ${row.detail}`;
   console.log(`${placeOf(row)}: ${RESULTS[row.result]}${detail}`);
+  const known = row.result === 'fails' ? expectedOf(row) : undefined;
+  if (known !== undefined) console.log(`  known: ${known.reason}`);
 }
 
 function write(judgement: Judgement): void {
@@ -65,9 +82,26 @@ function conclude(rows: readonly Row[]): boolean {
   return open.length === 0;
 }
 
-const options = readOptions(process.argv.slice(2), process.env);
-if (options === undefined) {
-  console.error(USAGE);
-  process.exit(2);
+async function run(): Promise<number> {
+  let options: ReturnType<typeof readOptions>;
+  try {
+    options = readOptions(process.argv.slice(2), process.env);
+  } catch (error) {
+    if (!(error instanceof UsageFault)) throw error;
+    console.error(`${error.message}\n${USAGE}`);
+    return 2;
+  }
+  if (options === 'help') {
+    console.log(USAGE);
+    return 0;
+  }
+  try {
+    return (await main(options)) ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof UsageFault)) throw error;
+    console.error(error.message);
+    return 2;
+  }
 }
-process.exit((await main(options)) ? 0 : 1);
+
+process.exit(await run());

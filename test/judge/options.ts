@@ -1,4 +1,10 @@
+import { statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { optionFault } from '../support/option-fault.ts';
+
+/** What can be had by `--only`, in the order of the page. */
+export const TOOLS = ['eudi-dev', '@openid4vc', 'Credo', 'readers', 'Schemathesis'] as const;
+export type ToolName = (typeof TOOLS)[number];
 
 export type Options = {
   /** A service that runs; absent: one is started. */
@@ -6,7 +12,7 @@ export type Options = {
   /** The folder of the tools that were built or installed apart from this project. */
   readonly tools: string | undefined;
   /** These tools alone. */
-  readonly only: readonly string[];
+  readonly only: readonly ToolName[];
   readonly write: boolean;
   /** Of Schemathesis, for each operation. */
   readonly examples: number;
@@ -14,19 +20,38 @@ export type Options = {
 
 export const USAGE = `usage: npm run judge -- [--tools <folder>] [--only <tool>]... [--write] [--examples <number>] [--service <url>]
   --tools      where tools of others are (VIDIMUS_JUDGE_TOOLS): the programs eudi-dev and schemathesis
-  --only       judge by these alone: eudi-dev, @openid4vc, Credo, readers, Schemathesis
+  --only       judge by these alone: ${TOOLS.join(', ')}
   --write      write docs/interoperability.md, by all tools
   --examples   requests of Schemathesis for each operation; 3 unless stated
   --service    judge a service that runs instead of one that is started; the credentials of its root client stand in
-               VIDIMUS_JUDGE_CLIENT_ID and VIDIMUS_JUDGE_CLIENT_SECRET. It has to be allowed to call 127.0.0.1`;
+               VIDIMUS_JUDGE_CLIENT_ID and VIDIMUS_JUDGE_CLIENT_SECRET. It has to be allowed to call 127.0.0.1
+  --help       say this`;
 
 const MAX_EXAMPLES = 1000;
+const CLIENT_ID = 'VIDIMUS_JUDGE_CLIENT_ID';
+const SECRET = 'VIDIMUS_JUDGE_CLIENT_SECRET';
 
-/** @returns undefined where something is wrong with them. */
-export function readOptions(
-  given: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): Options | undefined {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Something that whoever called the command has to put right; ends it with 2. */
+export class UsageFault extends Error {}
+
+/** @returns 'help' where that is asked for. @throws UsageFault that names what is wrong with them. */
+export function readOptions(given: readonly string[], environment: Environment): Options | 'help' {
+  const values = parse(given);
+  if (values.help) return 'help';
+  const { only = [], write } = values;
+  // A page of some tools would lose what is known of the others.
+  if (write && only.length > 0) throw new UsageFault('--write takes all tools, so it goes with no --only');
+  const service = serviceOf(values.service, environment);
+  return {
+    tools: toolsOf(values.tools, environment['VIDIMUS_JUDGE_TOOLS']),
+    ...{ only: only.map(toolOf), write, examples: examplesOf(values.examples) },
+    ...(service !== undefined && { service }),
+  };
+}
+
+function parse(given: readonly string[]) {
   try {
     const { values } = parseArgs({
       args: [...given],
@@ -36,22 +61,42 @@ export function readOptions(
         only: { type: 'string', multiple: true },
         write: { type: 'boolean', default: false },
         examples: { type: 'string', default: '3' },
+        help: { type: 'boolean', default: false },
       },
     });
-    const examples = Number(values.examples);
-    // A page of some tools would lose what is known of the others.
-    if (values.write && values.only !== undefined) return undefined;
-    if (!Number.isInteger(examples) || examples < 1 || examples > MAX_EXAMPLES) return undefined;
-    const shared = {
-      tools: values.tools ?? environment['VIDIMUS_JUDGE_TOOLS'],
-      ...{ only: values.only ?? [], write: values.write, examples },
-    };
-    if (values.service === undefined) return shared;
-    const clientId = environment['VIDIMUS_JUDGE_CLIENT_ID'];
-    const secret = environment['VIDIMUS_JUDGE_CLIENT_SECRET'];
-    if (!URL.canParse(values.service) || clientId === undefined || secret === undefined) return undefined;
-    return { ...shared, service: { address: values.service.replace(/\/$/, ''), clientId, secret } };
-  } catch {
-    return undefined;
+    return values;
+  } catch (error) {
+    throw new UsageFault(optionFault(error));
   }
+}
+
+function toolOf(name: string): ToolName {
+  const tool = TOOLS.find((one) => one === name);
+  if (tool === undefined) throw new UsageFault(`--only: there is no tool ${name}, but ${TOOLS.join(', ')}`);
+  return tool;
+}
+
+function examplesOf(text: string): number {
+  const examples = Number(text);
+  if (Number.isInteger(examples) && examples >= 1 && examples <= MAX_EXAMPLES) return examples;
+  throw new UsageFault(`--examples is a number from 1 to ${MAX_EXAMPLES}, not ${text}`);
+}
+
+function toolsOf(option: string | undefined, variable: string | undefined): string | undefined {
+  const folder = option ?? variable;
+  if (folder === undefined || folder === '') return undefined;
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return folder;
+  const name = option === undefined ? 'VIDIMUS_JUDGE_TOOLS' : '--tools';
+  throw new UsageFault(`${name}: there is no folder ${folder}`);
+}
+
+function serviceOf(address: string | undefined, environment: Environment): Options['service'] {
+  if (address === undefined) return undefined;
+  if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
+    throw new UsageFault(`--service: ${address} is no URL, such as https://issuer.example`);
+  const { [CLIENT_ID]: clientId, [SECRET]: secret } = environment;
+  const missing = clientId === undefined ? CLIENT_ID : SECRET;
+  if (clientId === undefined || secret === undefined)
+    throw new UsageFault(`--service: ${missing} is not set; it takes the credentials of the root client`);
+  return { address: address.replace(/\/+$/, ''), clientId, secret };
 }

@@ -4,16 +4,58 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AdminClient } from '../demo/admin-client.ts';
 import { freePort, startProcess } from '../demo/process.ts';
+import { UsageFault } from './options.ts';
+import { reasonOf, within } from './verdict.ts';
 
 export type JudgedService = {
   readonly address: string;
   readonly root: AdminClient;
+  /** Tenants that were made, or begun, and are not removed yet. */
+  readonly tenants: Set<string>;
   stop(): Promise<void>;
 };
 
-/** One that is judged where it runs; its tenants of the judgement are removed afterwards. */
-export function givenService(address: string, clientId: string, secret: string): JudgedService {
-  return { address, root: new AdminClient(address, clientId, secret), stop: async () => undefined };
+const ANSWER_SECONDS = 10;
+
+/**
+ * One that is judged where it runs; `stop` removes whatever tenant of the judgement is still there.
+ * @throws UsageFault when it does not answer, or takes the credentials for no root client's.
+ */
+export async function givenService(
+  address: string,
+  clientId: string,
+  secret: string,
+): Promise<JudgedService> {
+  const root = new AdminClient(address, clientId, secret);
+  try {
+    await within(ANSWER_SECONDS, 'its answer', root.get('/tenant'));
+  } catch (error) {
+    throw new UsageFault(`--service: ${address} ${whyNot(error)}`);
+  }
+  const tenants = new Set<string>();
+  return {
+    ...{ address, root, tenants },
+    async stop() {
+      for (const id of tenants) {
+        try {
+          await within(ANSWER_SECONDS, 'its answer', root.delete(`/tenant/${id}`));
+        } catch (error) {
+          // A set-up may have failed before there was one.
+          if (!/ answered 404: /.test(reasonOf(error)))
+            console.error(`the tenant ${id} is still there: ${reasonOf(error)}`);
+        }
+      }
+    },
+  };
+}
+
+function whyNot(error: unknown): string {
+  const reason = reasonOf(error);
+  if (/^no access token .*: 40[01] .*invalid_client/.test(reason))
+    return `refuses the credentials: ${reason}`;
+  if (/ answered 403: /.test(reason)) return `takes them for another client than root: ${reason}`;
+  if (/^(fetch failed|its answer)/.test(reason)) return `cannot be reached: ${reason}`;
+  return `does not answer as Vidimus does: ${reason}`;
 }
 
 /** One on its embedded defaults, with nothing in it. Tools ask often. */
@@ -30,6 +72,7 @@ export async function ownService(): Promise<JudgedService> {
   return {
     address,
     root: new AdminClient(address, clientId, secret),
+    tenants: new Set(),
     async stop() {
       await service.stop();
       rmSync(folder, { recursive: true, force: true });

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { AdminClient } from '../demo/admin-client.ts';
 import type { Authorities } from '../demo/authorities.ts';
-import { FORMATS, type Format, type Profile } from './verdict.ts';
+import type { JudgedService } from './service.ts';
+import { FORMATS, type Format, type Profile, reasonOf } from './verdict.ts';
 
 export const PAGE = 'https://shop.example';
 const NAMESPACE = 'org.iso.18013.5.1';
@@ -61,35 +62,51 @@ export type Surroundings = {
   readonly anchors?: readonly string[];
 };
 
+/** The service refuses what a tenant needs to be judged, which says nothing of any tool. */
+export class SetUpFailure extends Error {}
+
 /** A tenant of the judged service that is made for one wallet and one profile. */
 export class JudgedTenant {
   readonly id: string;
   readonly profile: Profile;
   readonly admin: AdminClient;
-  readonly #root: AdminClient;
-  readonly #address: string;
+  readonly #service: JudgedService;
 
-  private constructor(
-    id: string,
-    profile: Profile,
-    { address, root }: { readonly address: string; readonly root: AdminClient },
-    admin: AdminClient,
-  ) {
+  private constructor(id: string, profile: Profile, service: JudgedService, admin: AdminClient) {
     this.id = id;
-    this.#address = address;
     this.profile = profile;
-    this.#root = root;
+    this.#service = service;
     this.admin = admin;
   }
 
-  /** @param trust members of the issuance configuration that name the provider of the wallet. */
+  /**
+   * @param trust members of the issuance configuration that name the provider of the wallet.
+   * @throws SetUpFailure when the service refuses some of it; the tenant is gone then.
+   */
   static async open(
-    { address, root }: { readonly address: string; readonly root: AdminClient },
+    service: JudgedService,
     profile: Profile,
+    trust: Readonly<Record<string, unknown>>,
+    surroundings: Surroundings,
+  ): Promise<JudgedTenant> {
+    const id = `judge-${profile}-${randomUUID().slice(0, 8)}`;
+    // Known before it is there: whatever ends the judgement, it is removed.
+    service.tenants.add(id);
+    try {
+      return await JudgedTenant.#make(id, { service, profile }, trust, surroundings);
+    } catch (error) {
+      await removeTenant(service, id).catch(() => undefined);
+      throw new SetUpFailure(`the set-up under ${profile} failed: ${reasonOf(error)}`);
+    }
+  }
+
+  static async #make(
+    id: string,
+    { service, profile }: { readonly service: JudgedService; readonly profile: Profile },
     trust: Readonly<Record<string, unknown>>,
     { authorities, backend, anchors = [] }: Surroundings,
   ): Promise<JudgedTenant> {
-    const id = `judge-${profile}-${randomUUID().slice(0, 8)}`;
+    const { address, root } = service;
     const roles = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage'];
     await root.post('/tenant', {
       ...{ id, name: `Judged under ${profile}`, country: 'GB', statusListConfig: { immediateUpdate: true } },
@@ -98,7 +115,7 @@ export class JudgedTenant {
     });
     const { secret } = await root.get<{ secret: string }>(`/client/${id}-admin/secret`);
     const admin = new AdminClient(address, `${id}-admin`, secret);
-    const tenant = new JudgedTenant(id, profile, { address, root }, admin);
+    const tenant = new JudgedTenant(id, profile, service, admin);
     await admin.post('/key-chain', { id: 'further', usages: ['access'] });
     if (profile === 'eu') {
       await admin.post('/registrar/config', authorities.registrar.login());
@@ -111,12 +128,12 @@ export class JudgedTenant {
 
   /** As it is published, where nobody needs a token. */
   async trustList(): Promise<string> {
-    const answer = await fetch(`${this.#address}/${this.id}/trust-list/issuers`);
+    const answer = await fetch(`${this.#service.address}/${this.id}/trust-list/issuers`);
     return answer.text();
   }
 
   close(): Promise<unknown> {
-    return this.#root.delete(`/tenant/${this.id}`);
+    return removeTenant(this.#service, this.id);
   }
 
   async #configure(
@@ -198,6 +215,11 @@ export class JudgedTenant {
       ...more,
     });
   }
+}
+
+async function removeTenant({ root, tenants }: JudgedService, id: string): Promise<void> {
+  await root.delete(`/tenant/${id}`);
+  tenants.delete(id);
 }
 
 /** What the backend answers for what it promised. */

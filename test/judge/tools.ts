@@ -5,7 +5,7 @@ import { credoWallets } from '../support/credo.ts';
 import { loadOracles } from '../support/oracles.ts';
 import { judgeByRequests } from './generated-requests.ts';
 import { judgeWallet } from './judge-wallet.ts';
-import type { Options } from './options.ts';
+import type { Options, ToolName } from './options.ts';
 import { judgeByReaders, READER_TOOLS } from './readers.ts';
 import { runProgram } from './run-program.ts';
 import type { JudgedService } from './service.ts';
@@ -25,7 +25,7 @@ type Said = { readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
 
 /** One tool, or several that are run together. @throws Error when it cannot be had. */
 export type Judge = {
-  readonly name: string;
+  readonly name: ToolName;
   readonly about: string;
   run(court: Court): Promise<Said>;
 };

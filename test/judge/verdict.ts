@@ -33,17 +33,36 @@ export function placeOf({ tool, profile, flow, format }: Omit<Row, 'result'>): s
   return [tool, profile, flow, format].filter((part) => part !== undefined).join(' / ');
 }
 
-const MAX_REASON = 160;
+const MAX_REASON = 400;
 
 /** What went wrong, in one line of a moderate length and without addresses; errors of fetch hide it in their cause. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
-  const text = (error instanceof Error ? error.message : String(error)) + cause;
+  const text = withoutProblem(error instanceof Error ? error.message : String(error)) + cause;
   const line = text
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/'?https?:\/\/(localhost|127\.0\.0\.1)[^\s'"]*'?/g, 'the service');
   return line.trim().slice(0, MAX_REASON);
 }
+
+/** What a service answered (RFC 9457) as words alone, so that none that matter are cut off behind names of members. */
+function withoutProblem(text: string): string {
+  const [, said, json] = /^(.* answered \d{3}: )(\{.*\})$/s.exec(text) ?? [];
+  if (said === undefined || json === undefined) return text;
+  try {
+    const { title, detail, errors } = JSON.parse(json) as Problem;
+    const faults = errors?.map(({ path, message }) => `${path} ${message}`).join('; ');
+    return said + (faults || detail || title || json);
+  } catch {
+    return text;
+  }
+}
+
+type Problem = {
+  readonly title?: string;
+  readonly detail?: string;
+  readonly errors?: readonly { readonly path: string; readonly message: string }[];
+};
 
 /** @throws Error when it takes longer. */
 export async function within<T>(seconds: number, what: string, work: Promise<T>): Promise<T> {

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import { explain } from '../demo/explain.ts';
+import { readOptions as readDemoOptions } from '../demo/options.ts';
 import { EXPECTED, expectedOf, unexplained } from '../judge/expected.ts';
 import { FLOWS, forbids } from '../judge/flows.ts';
-import { readOptions } from '../judge/options.ts';
+import { readOptions, UsageFault } from '../judge/options.ts';
 import { PAGE, withVerdicts } from '../judge/page.ts';
 import { type Row, reasonOf, within } from '../judge/verdict.ts';
 
@@ -83,20 +85,45 @@ describe('What others say of the service', () => {
 
   it('is asked for in ways that there are', () => {
     expect(readOptions([], {})).to.include({ write: false, examples: 3, tools: undefined });
-    expect(readOptions(['--tools', '/a', '--write'], { VIDIMUS_JUDGE_TOOLS: '/b' })).to.include({
-      tools: '/a',
-    });
+    const folder = tmpdir();
+    const variable = { VIDIMUS_JUDGE_TOOLS: '/of/nobody' };
+    expect(readOptions(['--tools', folder, '--write'], variable)).to.include({ tools: folder });
     const root = { VIDIMUS_JUDGE_CLIENT_ID: 'root', VIDIMUS_JUDGE_CLIENT_SECRET: 'secret' };
-    const { service } = readOptions(['--service', 'https://issuer.example/'], root) ?? {};
-    expect(service).to.deep.equal({ address: 'https://issuer.example', clientId: 'root', secret: 'secret' });
-    for (const given of [
-      ['--write', '--only', 'Credo'],
-      ['--other'],
-      ['--examples', '0'],
-      ['--examples', 'x'],
-      ['--service', 'https://issuer.example'],
-    ])
-      expect(readOptions(given, {}), given.join(' ')).to.equal(undefined);
+    const service = { address: 'https://issuer.example', clientId: 'root', secret: 'secret' };
+    expect(readOptions(['--service', 'https://issuer.example/'], root)).to.deep.include({ service });
+    expect(readOptions(['--help'], {})).to.equal('help');
+  });
+
+  it('says which option is at fault', () => {
+    const root = { VIDIMUS_JUDGE_CLIENT_ID: 'root', VIDIMUS_JUDGE_CLIENT_SECRET: 'secret' };
+    const { VIDIMUS_JUDGE_CLIENT_ID } = root;
+    const all = 'eudi-dev, @openid4vc, Credo, readers, Schemathesis';
+    const cases: readonly [readonly string[], string, Record<string, string>?][] = [
+      [['--write', '--only', 'Credo'], '--write takes all tools'],
+      [['--other'], '--other is not known'],
+      [['other'], "Unexpected argument 'other'"],
+      [['--tools'], '--tools has no value'],
+      [['--examples', '0'], '--examples is a number from 1 to 1000, not 0'],
+      [['--examples', 'x'], '--examples is a number'],
+      [['--only', 'credo'], `--only: there is no tool credo, but ${all}`],
+      [['--tools', '/of/nobody'], '--tools: there is no folder /of/nobody'],
+      [[], 'VIDIMUS_JUDGE_TOOLS: there is no folder /of/nobody', { VIDIMUS_JUDGE_TOOLS: '/of/nobody' }],
+      [['--service', 'issuer'], '--service: issuer is no URL', root],
+      [['--service', 'ftp://issuer.example'], 'is no URL', root],
+      [['--service', 'https://issuer.example'], 'VIDIMUS_JUDGE_CLIENT_ID is not set'],
+      [['--service', 'https://x.example'], 'CLIENT_SECRET is not set', { VIDIMUS_JUDGE_CLIENT_ID }],
+    ];
+    for (const [given, says, environment = {}] of cases)
+      expect(() => readOptions(given, environment), given.join(' ')).to.throw(UsageFault, says);
+  });
+
+  it('says what a service answered in words, however much stands around them', () => {
+    const path = 'claimsWebhook.url';
+    const message = `${'is at an address that is called by nobody, '.repeat(5)}see OUTBOUND_ALLOW`;
+    const problem = { type: 'https://x.example'.repeat(20), title: 'Bad', errors: [{ path, message }] };
+    const error = new Error(`POST /issuer/credentials answered 400: ${JSON.stringify(problem)}`);
+    expect(reasonOf(error)).to.equal(`POST /issuer/credentials answered 400: ${path} ${message}`);
+    expect(reasonOf(new Error('GET / answered 500: {odd}'))).to.equal('GET / answered 500: {odd}');
   });
 
   it('takes no longer than it may, and names no addresses', async () => {
@@ -118,6 +145,12 @@ describe('What others say of the service', () => {
 });
 
 describe('A demo that fails', () => {
+  it('says which option is not known, and helps who asks for it', () => {
+    expect(readDemoOptions(['--eux'])).to.deep.equal({ fault: '--eux is not known' });
+    expect(readDemoOptions(['--help'])).to.equal('help');
+    expect(readDemoOptions(['--eu'])).to.deep.equal({ eu: true, keep: false });
+  });
+
   it('says what to do, whatever it was', () => {
     expect(explain(new Error('port 3000 is taken; set PORT to another one'))).to.include('or set PORT');
     expect(explain(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))).to.include(

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
 import type { CachedLists } from '../../../application/ports/event-bus.ts';
 import type { FetchedListStats } from '../../../application/trust-lists/fetched-lists.ts';
+import { withoutQuery } from '../../../domain/shared/without-query.ts';
 import type { FollowedList } from '../../../domain/status-lists/wallet-status.ts';
 import { family, reply, route } from '../route.ts';
 
@@ -120,13 +121,13 @@ export const cacheRoutes = family(
 function toListCacheView({ entries, failing, ...counts }: FetchedListStats) {
   return {
     ...counts,
-    failing: failing.map(({ failedAt, retriedAt, ...list }) => ({
-      ...list,
+    failing: failing.map(({ uri, failedAt, retriedAt, ...list }) => ({
+      ...{ uri: withoutQuery(uri), ...list },
       failedAt: failedAt.toISOString(),
       retriedAt: retriedAt.toISOString(),
     })),
     entries: entries.map(({ uri, fetchedAt, expiresAt }) => ({
-      uri,
+      uri: withoutQuery(uri),
       fetchedAt: fetchedAt.toISOString(),
       expiresAt: expiresAt.toISOString(),
     })),
@@ -135,7 +136,7 @@ function toListCacheView({ entries, failing, ...counts }: FetchedListStats) {
 
 function toFollowedListView({ uri, checkedAt, failure }: FollowedList) {
   return {
-    uri,
+    uri: withoutQuery(uri),
     checkedAt: checkedAt?.toISOString() ?? null,
     failure: failure && { ...failure, since: failure.since.toISOString() },
   };

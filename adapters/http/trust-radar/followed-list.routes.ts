@@ -7,6 +7,7 @@ import {
 } from '../../../application/trust-lists/followed-lists.ts';
 import { fingerprintsOf } from '../../../domain/formats/der/fingerprints.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { withoutQuery } from '../../../domain/shared/without-query.ts';
 import type { KeptListSummary } from '../../../domain/trust-lists/kept-list.ts';
 import { ListQuery, pageOf } from '../page-of.ts';
 import { family, route } from '../route.ts';
@@ -17,11 +18,14 @@ const MANAGERS = ['issuance:manage', 'presentation:manage'] as const;
 const FollowedListView = z
   .object({
     id: z.string(),
-    uri: z.string(),
+    uri: z.string().describe('Without its query'),
     via: z.string().nullable().describe('The list of lists that points to it, and says who signs it'),
     sequenceNumber: z.number().int().nullable().describe('Of the last release that was good'),
     nextUpdate: z.iso.datetime().nullable().describe('When that ends'),
-    checkedAt: z.iso.datetime().nullable().describe('When it was found at its address for the last time'),
+    checkedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('When it was found at its address for the last time; null when copies were forgotten since'),
     lookedAt: z.iso.datetime(),
     held: z
       .object({
@@ -43,7 +47,7 @@ export const followedListRoutes = family(
   ({ listFollowedLists, confirmSigner, settings }) => [
     route({
       ...common,
-      access: { anyOf: MANAGERS },
+      access: { anyOf: MANAGERS, unrestricted: true },
       method: 'get',
       path: '/trust/lists',
       summary: 'See which trust lists of others are followed, and what is held against them',
@@ -88,7 +92,8 @@ function toView({ id, place, sequenceNumber, endsAt, checkedAt, seenAt, held }: 
   const pem = held?.signer === undefined ? undefined : writePemCertificates([held.signer]);
   const signer = pem === undefined ? null : { certificate: pem, fingerprint: fingerprintsOf([pem])[0] ?? '' };
   return {
-    ...{ id, uri: place.uri, via: place.via ?? null },
+    ...{ id, uri: withoutQuery(place.uri) },
+    via: place.via === undefined ? null : withoutQuery(place.via),
     sequenceNumber: sequenceNumber === 0 ? null : sequenceNumber,
     nextUpdate: endsAt?.toISOString() ?? null,
     checkedAt: checkedAt?.toISOString() ?? null,

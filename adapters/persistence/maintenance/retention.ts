@@ -24,6 +24,9 @@ const ENDED = `(s.status not in (${OPEN}) or s.expires_at <= $1)
   and not exists (select 1 from deferred_transactions w where w.tenant_id = s.tenant_id and w.session_id = s.id
     and w.status in (${WAITING}) and w.expires_at > $1)`;
 
+/** Of a batch that cannot be revoked: once its session is gone, nothing asks for it. */
+const NO_STATUS = 'status_list_id is null';
+
 /** Of what is hidden nothing is left to look at. */
 const MODE = `case when s.kind = '${HIDDEN}' then 'full' else t.mode end as mode`;
 const DUE = `s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED}`;
@@ -45,7 +48,9 @@ const CLEAN_UP_POSTGRES = named(
    e as (delete from session_events e using p
      where p.mode = 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id returning e.position),
    b as (update issued_batches b set issued_at = ${dayOf('b.issued_at')} from p
-     where b.tenant_id = p.tenant_id and b.session_id = p.id),
+     where b.tenant_id = p.tenant_id and b.session_id = p.id and not (p.mode = 'full' and b.${NO_STATUS})),
+   n as (delete from issued_batches b using p
+     where p.mode = 'full' and b.tenant_id = p.tenant_id and b.session_id = p.id and b.${NO_STATUS}),
    l as (update session_events e set at = ${dayOf('e.at')} from p
      where p.mode <> 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id),
    r as (delete from sessions s using p where p.mode = 'full' and s.tenant_id = p.tenant_id and s.id = p.id),
@@ -87,6 +92,10 @@ const COUNT_UNSENT = named(
   `select count(*) as unsent from session_events e where (tenant_id, session_id) in ${THESE} and ${UNSENT}`,
 );
 const DROP_EVENTS = drop('session_events');
+const DROP_BATCHES = named(
+  'drop_batches_without_status',
+  `delete from issued_batches where (tenant_id, session_id) in ${THESE} and ${NO_STATUS}`,
+);
 const DROP_SESSIONS = drop('sessions', 'id');
 const ROUND_BATCHES = named(
   'round_batches',
@@ -155,6 +164,7 @@ function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: num
   const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
   const full = pairs(due.filter((row) => row['mode'] === 'full'));
   for (const statement of DROP_WHAT_HANGS_ON_THEM) run.change(statement, pairs(due));
+  run.change(DROP_BATCHES, full);
   run.change(ROUND_BATCHES, pairs(due));
   run.change(ROUND_EVENTS, kept);
   const unsent = Number(run.all(COUNT_UNSENT, full)[0]?.['unsent']);

@@ -109,6 +109,9 @@ export function describeMaintenance(open: () => Store): void {
       const open = await offer(short, { status: 'fetched' });
       const gone = await offer(short);
       await stepsOf(store, short).recordIssuance(open.id, aBatch(open), 0, 3, past(1));
+      const noStatus = { statusListId: null, firstCounter: null };
+      await stepsOf(store, short).recordIssuance(open.id, aBatch(open, noStatus), 0, 3, past(1));
+      await stepsOf(store, one).recordIssuance(kept.id, aBatch(kept, noStatus), 0, 3, past(1));
       expect(await clean(59)).to.deep.equal({ removed: 0, anonymized: 0 });
       expect(await clean(60)).to.deep.equal({ removed: 1, anonymized: 0 });
       expect(await stepsOf(store, short).findSession(gone.id)).to.equal(undefined);
@@ -116,9 +119,13 @@ export function describeMaintenance(open: () => Store): void {
       expect((await stepsOf(store, one).findSession(kept.id))?.id, 'by the default').to.equal(kept.id);
       expect((await stepsOf(store, short).findSession(open.id))?.id, 'open').to.equal(open.id);
 
+      expect(await stepsOf(store, one).issuedBatches(kept.id), 'of a session that is kept').to.have.length(1);
+
       expect(await clean(1000), 'by the clock').to.deep.equal({ removed: 2, anonymized: 0 });
       expect(await stepsOf(store, short).findSession(open.id)).to.equal(undefined);
-      expect(await stepsOf(store, short).issuedBatches(open.id), 'revocable').to.have.length(1);
+      const revocable = await stepsOf(store, short).issuedBatches(open.id);
+      expect(revocable.map(({ statusListId }) => statusListId)).to.deep.equal(['list']);
+      expect(await stepsOf(store, one).issuedBatches(kept.id), 'nothing to revoke').to.deep.equal([]);
     });
 
     it('anonymize them where the tenant wants it, once', async () => {

@@ -12,6 +12,7 @@ import {
   timeFault,
 } from '../../../domain/registrar/registration-certificate.ts';
 import { isJsonObject, type Json, parseJson } from '../../../domain/shared/json.ts';
+import { readPointers } from '../../../domain/trust-lists/list-pointer.ts';
 import { readTrustList } from '../../../domain/trust-lists/lote.ts';
 import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
 import { checkSigningTime, openSignedList } from '../../../domain/trust-lists/signed-list.ts';
@@ -37,6 +38,30 @@ function trustList(input: Buffer): void {
   const read = readTrustList(list.jws.payload, NOW);
   promise(read.nextUpdate === null || read.nextUpdate > NOW, 'a list that has ended vouches for nobody');
   selectCertificates(read, credentialIssuers());
+}
+
+const POINTERS = [
+  {
+    LoTELocation: 'https://lists.example/de',
+    ServiceDigitalIdentities: [{ X509Certificates: [{ val: 'AAAA' }, { val: 'BB BB' }] }],
+    LoTEQualifiers: [
+      { LoTEType: 'x/LoTEType/PIDListOfLists', SchemeTerritory: 'DE', MimeType: 'application/jwt' },
+    ],
+  },
+];
+
+/** Members of a list that was signed, without the rest of it. */
+function pointers(input: Buffer): void {
+  const value = parseJson(text(input));
+  for (const { uri, signers, territory } of readPointers(value)) {
+    promise(URL.canParse(uri) && uri.length <= 2_000, 'a pointer has an address');
+    promise(signers.length > 0 && signers.length <= 20, 'somebody signs, and not everybody');
+    promise(
+      signers.every((one) => !/\s/.test(one)),
+      'certificates have no white space',
+    );
+    promise(territory === undefined || typeof territory === 'string', 'a territory is a text');
+  }
 }
 
 const { namespace } = TRUSTED_LIST_ROOT;
@@ -122,6 +147,20 @@ export const TRUST: readonly Target[] = [
       '.5Z',
     ],
     decode: trustList,
+  },
+  {
+    name: 'list-pointers',
+    expected: nothing,
+    seeds: [JSON.stringify(POINTERS), JSON.stringify([...POINTERS, ...POINTERS])],
+    dictionary: [
+      ...JSON_WORDS,
+      ...Object.keys(POINTERS[0] ?? {}),
+      'LoTEType',
+      'MimeType',
+      'val',
+      'ListOfTrustedLists',
+    ],
+    decode: pointers,
   },
   {
     name: 'trusted-list',

@@ -111,6 +111,24 @@ describe('Health', () => {
     expect(runs).to.equal(2);
   });
 
+  it('asks what rests again when it says that something changed, also while it was asked', async () => {
+    let change = () => {};
+    let runs = 0;
+    const probe = {
+      ...{ name: 'lists', restMs: 10_000 },
+      onChange: (changed: () => void) => {
+        change = changed;
+      },
+      check: async () => {
+        if (++runs === 2) change();
+      },
+    };
+    const check = new CheckHealth({ probes: [probe], log: aWorld().log });
+    for (const said of [1, 1]) expect([await check.execute(), runs][1]).to.equal(said);
+    change();
+    for (const said of [2, 3, 3]) expect([await check.execute(), runs][1]).to.equal(said);
+  });
+
   it('asks what rests between two answers once, whether it is up or down', async () => {
     const timer = sinon.useFakeTimers({ toFake: ['performance'] });
     try {

@@ -3,6 +3,7 @@ import sinon from 'sinon';
 import { TellFallen } from '../../../application/issuance/tell-fallen.ts';
 import type { EventPublisher, RevocationNotice } from '../../../application/ports/event-publisher.ts';
 import { FollowWallets } from '../../../application/status-lists/follow-wallets.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
@@ -82,6 +83,15 @@ describe('Credentials that follow their wallet', () => {
       [0],
     ]);
     expect(await run(2 * LATER), 'they follow nothing more').to.equal(0);
+  });
+
+  it('are revoked also in a list that another process made meanwhile', async () => {
+    const one = await issue();
+    revoke(3);
+    const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
+    expect(await run(LATER)).to.equal(1);
+    behind.restore();
+    expect(await statusOf(one)).to.deep.equal([1]);
   });
 
   it('stay revoked when the provider takes it back (ARF VCR_04)', async () => {

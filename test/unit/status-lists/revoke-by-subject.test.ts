@@ -3,9 +3,11 @@ import sinon from 'sinon';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { RevocationOrder } from '../../../application/ports/issued-subjects.ts';
 import { MAX_BATCHES, SubjectRevocation } from '../../../application/status-lists/revoke-by-subject.ts';
+import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification-flow/kit.ts';
@@ -79,6 +81,16 @@ describe('RevokeBySubject', () => {
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
   });
 
+  it('revokes what has its entries in a list that another process made meanwhile', async () => {
+    const one = await held(ADA);
+    const caller = await world.caller();
+    const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
+    const revoked = await world.revokeBySubject.execute(caller, SubjectRevocation.parse({ claims: ADA }));
+    behind.restore();
+    expect(revoked).to.deep.equal({ revoked: 1, pending: 0 });
+    expect(await statusOf(one.session)).to.deep.equal([1]);
+  });
+
   it('is final, also for what was suspended before (ARF VCR_04)', async () => {
     const one = await held(ADA);
     expect((await revoke({ claims: ADA })).revoked).to.equal(1);
@@ -128,6 +140,27 @@ describe('RevokeBySubject', () => {
     expect(await endOf(revoke({ claims: { name: 'Ada' } }))).to.equal('invalid_input');
     expect((await revoke({ claims: ADA, subjectClaims: [['number']] })).revoked).to.equal(1);
     expect(await statusOf(one.session)).to.deep.equal([1]);
+  });
+
+  it('names the configuration that does not say whom its credentials are about', async () => {
+    await world.offers({ id: 'plain', statusManagement: true });
+    const fault = async (revocation: object) => {
+      const error = await revoke(revocation).catch((refusal: unknown) => refusal);
+      return error instanceof Failure ? error.details.errors : undefined;
+    };
+    const message =
+      'plain does not say whom its credentials are about; set subjectClaims there for what it issues from then on, or give here ' +
+      'what it said before';
+    expect(await fault({ claims: ADA, credentialConfigurationId: 'plain' })).to.deep.equal([
+      { path: 'credentialConfigurationId', message },
+    ]);
+    const [gone] = (await fault({ claims: ADA, credentialConfigurationId: 'gone' })) ?? [];
+    expect(gone?.path).to.equal('credentialConfigurationId');
+    expect(gone?.message).to.include('there is no configuration gone');
+    for (const id of ['card', 'other', 'badge']) await world.offers({ id, statusManagement: true });
+    const [all] = (await fault({ claims: ADA })) ?? [];
+    expect(all?.path).to.equal('claims');
+    expect(all?.message).to.include('no credential configuration says');
   });
 
   it('keeps a client to the configurations that it may use, and to the one that it names', async () => {
@@ -236,6 +269,34 @@ describe('RevokeBySubject', () => {
     world.clock.time += 1_000;
     expect(await world.fulfilRevocations.execute(world.clock.now(), 5)).to.equal(1);
     expect(await statusOf(one.session)).to.deep.equal([1, 1]);
+  });
+
+  it('lets nothing go that it has not revoked, whatever is issued and revoked meanwhile', async () => {
+    const one = await held(ADA);
+    const second = sinon.stub(world.claimsProvider, 'atHand').resolves(BOB);
+    world.clock.time += 1_000;
+    await one.issue();
+    second.restore();
+    const real = world.store.maintenance;
+    let isFirst = true;
+    const maintenance = {
+      ...real,
+      batchesOf: async (order: RevocationOrder) => {
+        if (isFirst) {
+          isFirst = false;
+          // Between its two reads another one revokes what there is, and the session goes on to issue.
+          await world.fulfilRevocations.execute(world.clock.now(), 5);
+          world.clock.time += 1_000;
+          await one.issue();
+        }
+        return real.batchesOf(order);
+      },
+    };
+    const replaced = sinon.stub(world.store, 'maintenance').get(() => maintenance);
+    await revoke({ claims: ADA });
+    replaced.restore();
+    await revoke({ claims: ADA });
+    expect(await statusOf(one.session)).to.deep.equal([1, 0, 1]);
   });
 
   it('is done by the job where the call died, once, and for each session by itself', async () => {

@@ -74,7 +74,7 @@ describe('The good copy of a trust list of others', () => {
     });
   const kept = async () => (await store.lists(ACME).keptLists(10))[0];
   const isHealthy = () =>
-    trustListsProbe(store, clock)
+    trustListsProbe(store, clock, new InProcessEventBus())
       .check()
       .then(
         () => true,

@@ -11,6 +11,7 @@ import { askLists } from '../../../application/trust-lists/ask-lists.ts';
 import { areSame, gatherAnchors, type ListSource } from '../../../application/trust-lists/listed-anchors.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { signersOf } from '../../../application/trust-lists/verify-trust-list.ts';
+import { readPointers } from '../../../domain/trust-lists/list-pointer.ts';
 import { credentialIssuers } from '../../../domain/trust-lists/select-certificates.ts';
 import { addTenant } from '../../contract/store/builders.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
@@ -196,20 +197,10 @@ describe('A list of lists', () => {
     expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
   });
 
-  it('with qualifiers without end points nowhere, and with pointers without end is refused', async () => {
-    const seconds = Math.floor(clock.time / 1000);
-    const pointTo = (pointers: readonly object[]) => {
-      const scheme = { LoTEType: 'x', PointersToOtherLoTE: pointers };
-      published.set(LOTL, trustList({ entities: [], signer: europe, scheme }, seconds));
-    };
-    const german = {
-      LoTELocation: addressOf('DE'),
-      ServiceDigitalIdentities: [{ X509Certificates: [{ val: signerOf('DE').certificate }] }],
-    };
-    pointTo([{ ...german, LoTEQualifiers: Array.from({ length: 400_000 }, () => ({})) }]);
-    expect(await vouched()).to.deep.equal([]);
-    lists.clear(ACME);
-    pointTo(Array.from({ length: 257 }, () => ({ LoTELocation: 'no address' })));
+  it('with pointers without end is refused, also where they point nowhere', async () => {
+    const PointersToOtherLoTE = Array.from({ length: 257 }, () => ({ LoTELocation: 'no address' }));
+    const scheme = { LoTEType: 'x', PointersToOtherLoTE };
+    published.set(LOTL, trustList({ entities: [], signer: europe, scheme }, Math.floor(clock.time / 1000)));
     expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
   });
 
@@ -250,5 +241,15 @@ describe('A list of lists', () => {
     lists.clear(ACME);
     clock.time += 3 * 3_600_000;
     expect(await vouched(), 'the good copy').to.deep.equal(['DE', 'FR']);
+  });
+
+  it('leads on, however many qualifiers its pointers have', () => {
+    const qualifiers = [{ SchemeTerritory: 'DE' }, ...Array.from({ length: 300_000 }, () => ({}))];
+    const signed = { X509Certificates: [{ val: 'AAAA' }] };
+    const one = {
+      ...{ LoTELocation: 'https://lists.example/de', ServiceDigitalIdentities: [signed] },
+      LoTEQualifiers: qualifiers,
+    };
+    expect(readPointers([one]).map(({ territory }) => territory)).to.deep.equal(['DE']);
   });
 });

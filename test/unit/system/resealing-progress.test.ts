@@ -1,0 +1,17 @@
+import { expect } from 'chai';
+import { progressOf } from '../../../bootstrap/commands/resealing-progress.ts';
+
+describe('What npm run reseal tells of a pass', () => {
+  const cases: readonly (readonly [done: number, pending: number, told: string])[] = [
+    [0, 3, '0 of 3 sealed anew'],
+    [1, 3, '1 of 3 sealed anew'],
+    [3, 3, '3 of 3 sealed anew'],
+    // What stands within a row, and what a service wrote meanwhile, was not counted.
+    [1, 0, '1 sealed anew'],
+    [5, 3, '5 sealed anew'],
+  ];
+  for (const [done, pending, told] of cases)
+    it(`is "${told}" of ${done} where ${pending} were counted`, () => {
+      expect(progressOf(done, pending)).to.equal(told);
+    });
+});
