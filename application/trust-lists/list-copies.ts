@@ -46,7 +46,7 @@ export async function keepCopy(
  * @param shown who signed what came, where that is the question.
  * @returns undefined: nothing.
  */
-export async function standIn(
+export async function goodCopyInstead(
   ports: Ports,
   followed: FollowedTrustList,
   { fault, message }: TrustListRefusal,

@@ -25,7 +25,7 @@ import { Store } from '../ports/store.ts';
 import { sizeOfDocument } from '../size-of.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
-import { copyIdOf, type FollowedTrustList, keepCopy, standIn } from './list-copies.ts';
+import { copyIdOf, type FollowedTrustList, goodCopyInstead, keepCopy } from './list-copies.ts';
 import { downloadTrustList, openList, shownSigner } from './open-list.ts';
 import { readOwnList } from './own-list.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
@@ -144,7 +144,7 @@ export class TrustLists extends needs({
       if (!(error instanceof TrustListRefusal)) throw error;
       this.#warn(wanted, error);
       if (own !== undefined) throw error;
-      return this.#standIn(wanted, error, bytes);
+      return this.#goodCopyInstead(wanted, error, bytes);
     }
   }
 
@@ -178,13 +178,17 @@ export class TrustLists extends needs({
   }
 
   /** @throws TrustListRefusal `refusal`, where nothing stands in. */
-  async #standIn(wanted: Wanted, refusal: TrustListRefusal, bytes: Buffer | undefined): Promise<Known> {
+  async #goodCopyInstead(
+    wanted: Wanted,
+    refusal: TrustListRefusal,
+    bytes: Buffer | undefined,
+  ): Promise<Known> {
     const now = this.ports.clock.now();
     const isAsked = refusal.fault === 'untrusted_signer' && bytes !== undefined;
     const shown = isAsked
       ? await shownSigner(this.ports, bytes, { now, tenantId: wanted.tenantId })
       : undefined;
-    const found = await standIn(this.ports, followedOf(wanted), refusal, { now, shown });
+    const found = await goodCopyInstead(this.ports, followedOf(wanted), refusal, { now, shown });
     if (found === undefined) throw refusal;
     const { copy, until } = found;
     const before = this.#lists.peek(wanted.key);
