@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { connect } from '../../adapters/persistence/database.ts';
@@ -46,7 +47,20 @@ for (const kind of databases()) {
       stepsOf(store, session.tenantId).fetchSession(session.publicId, seconds(1));
     const fail = (session: Session) =>
       store.commit(session.tenantId, { session: advance(session, 'fail') }, seconds(2));
+    /** Places are those of the whole server, which waits for what was written before; other databases are other tests. */
+    const untilOthersEnd = async () => {
+      if (kind.name !== 'postgres') return;
+      const writing = async () => {
+        const rows = await raw(`select pid || ' ' || backend_xid as one from pg_stat_activity
+          where backend_xid is not null and datname is distinct from current_database()`);
+        return rows.map((row) => String(row['one']));
+      };
+      const before = await writing();
+      for (let present = before; before.some((one) => present.includes(one)); present = await writing())
+        await pause(5);
+    };
     const next = async (limit = LIMIT, holder = ME): Promise<LogBatch> => {
+      await untilOthersEnd();
       const batch = await log().nextEvents(holder, LEASE_SECONDS, limit);
       if (batch === undefined) throw new Error('another process has the lease');
       return batch;
