@@ -9,6 +9,9 @@ import { record } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 
+/** So often the session is read anew when it moved meanwhile. */
+const TRIES = 4;
+
 /** Records what came of a session whose response was claimed, and wakes up the one who watches it. */
 export class SessionOutcomes extends needs(WORLD) {
   /**
@@ -21,14 +24,16 @@ export class SessionOutcomes extends needs(WORLD) {
     outcome: SessionOutcome,
   ): Promise<Session | undefined> {
     const { store, clock } = this.ports;
-    const { tenantId } = session;
-    const recorded = await this.#apply(session, event, outcome);
-    if (recorded !== undefined) return { ...session, version: recorded, outcome, updatedAt: clock.now() };
-    // The claim keeps other responses out, but a wallet that fetches once more still moves the version on.
-    const current = (await store.read(tenantId).session(session.id))?.session;
-    if (current === undefined || current.version === session.version) return undefined;
-    const version = await this.#apply(current, event, outcome);
-    return version === undefined ? undefined : { ...session, version, outcome, updatedAt: clock.now() };
+    // The claim keeps other responses out, but that a wallet fetched the request may be noted at any moment.
+    let present = session;
+    for (let left = TRIES; left > 0; left--) {
+      const version = await this.#apply(present, event, outcome);
+      if (version !== undefined) return { ...session, version, outcome, updatedAt: clock.now() };
+      const current = (await store.read(session.tenantId).session(session.id))?.session;
+      if (current === undefined || current.version === present.version) return undefined;
+      present = current;
+    }
+    return undefined;
   }
 
   /** @returns the version afterwards, or undefined when the session is not as it is known, or `event` is not possible. */
