@@ -12,6 +12,7 @@ import type { EndingTrustList } from '../application/ports/maintenance.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
+import { FinishDeliveries } from '../application/sessions/finish-deliveries.ts';
 import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
 import { FulfilRevocations } from '../application/status-lists/fulfil-revocations.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
@@ -46,6 +47,8 @@ const BATCH = 500;
 const TRUST_LISTS = 10;
 /** Each is a transaction of its own. */
 const REVOCATIONS = 100;
+/** Each is a call of a backend, all at the same time. */
+const DELIVERIES = 16;
 /** Each is a call of its provider. */
 const KEYS = 100;
 /** Of what follows wallets, what one batch looks at; most of it has not ended. */
@@ -76,6 +79,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
   const endOverdueAnswers = obtain(container, EndOverdueAnswers);
+  const finishDeliveries = obtain(container, FinishDeliveries);
   const followWallets = obtain(container, FollowWallets);
   const fulfilRevocations = obtain(container, FulfilRevocations);
   const tellFallen = obtain(container, TellFallen);
@@ -127,6 +131,11 @@ export function startJobs(container: Container): () => Promise<void> {
       tell('credentials of persons revoked', { sessions });
       return sessions >= REVOCATIONS;
     }),
+    batchJob(
+      'finish-deliveries',
+      10,
+      async (now) => (await finishDeliveries.execute(now, DELIVERIES)) >= DELIVERIES,
+    ),
     batchJob('tell-fallen', 10, async () => (await tellFallen.execute(publisher)) > 0),
     batchJob('forget-followed', 60, async (now) => {
       const { gone, place } = await maintenance.forgetEnded(now, FOLLOWED, followedPlace);

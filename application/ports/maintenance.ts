@@ -4,6 +4,7 @@ import type { EventLog } from './event-log.ts';
 import type { FollowedWallets } from './followed-wallets.ts';
 import type { IssuedSubjects } from './issued-subjects.ts';
 import type { KeptTrustListJobs } from './kept-trust-lists.ts';
+import type { PendingDeliveries } from './pending-deliveries.ts';
 
 export type EndingTrustList = {
   readonly tenantId: TenantId;
@@ -18,7 +19,7 @@ export type ResealPlace = {
   readonly key?: readonly (string | number)[];
 };
 
-type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs;
+type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs & PendingDeliveries;
 
 /**
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
@@ -33,7 +34,8 @@ export type Maintenance = Parts & {
   /** Whether `time` leaves out, for some minutes yet, what passed while the service did not run. */
   isCatchingUp(): Promise<boolean>;
   /**
-   * Marks sessions whose time is over; those with a response only when nobody has decided about them for an hour.
+   * Marks sessions whose time is over; those with a response only when nobody has decided about them for an hour, and none
+   * of which a backend is being told.
    * @returns those it changed, at most `limit`.
    */
   expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;

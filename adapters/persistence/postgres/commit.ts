@@ -36,6 +36,12 @@ const COMMIT_AND_END: Statement = {
   text: `${COMMIT.text}, session_ends_1($1, $21, $22)`,
 };
 
+/** For a delivery that was begun or came to its end. */
+const COMMIT_AND_MARK: Statement = {
+  name: 'commit_change_1_and_mark',
+  text: `${COMMIT.text}, mark_delivery_1($1, $21, $22, $23)`,
+};
+
 /** For credentials that follow the status of their wallet, now or once they are made. */
 const COMMIT_AND_FOLLOW: Statement = {
   name: 'commit_change_1_and_follow',
@@ -67,7 +73,7 @@ const COMMIT_AND_RELEASE: Statement = {
 
 /** Of which others may go along: nobody waits in them for a row. */
 const GOES_TOGETHER: ReadonlySet<Statement> = new Set([
-  ...[COMMIT, COMMIT_AND_FOLLOW],
+  ...[COMMIT, COMMIT_AND_FOLLOW, COMMIT_AND_MARK],
   ...[COMMIT_IDENTIFIED, COMMIT_AND_FOLLOW_IDENTIFIED],
 ]);
 
@@ -102,6 +108,10 @@ export class PostgresCommit {
       const { fingerprint, sessionId, batchIds } = releases;
       const released = [fingerprint, sessionId, batchIds, batchIds.length] as const;
       return { statement: COMMIT_AND_RELEASE, values: [...parameters, ...released] };
+    }
+    if (session?.delivery !== undefined) {
+      const { id, abandonedAfterMs } = session.delivery;
+      return { statement: COMMIT_AND_MARK, values: [...parameters, session.id, id, abandonedAfterMs] };
     }
     const endsAt = session?.endsAt?.getTime();
     if (session === undefined || endsAt === undefined) return { statement: COMMIT, values: parameters };
