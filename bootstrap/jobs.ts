@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'inversify';
+import { PruneAuditLog } from '../application/audit/prune-audit-log.ts';
 import { TellFallen } from '../application/issuance/tell-fallen.ts';
 import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
 import { DestroyRetiredKeys } from '../application/keys/retired-keys.ts';
@@ -55,7 +56,7 @@ const KEYS = 100;
 const FOLLOWED = 5_000;
 /** A copy of a list that ended and that nobody asked for is kept so much longer. */
 const KEPT_LISTS_MS = 7 * 86_400_000;
-/** Whose key chains one batch looks at. */
+/** Whose key chains or audit logs one batch looks at. */
 const TENANTS = 100;
 /**
  * A run works through what is due for so long: strangers can add rows faster than any fixed number of batches takes
@@ -90,6 +91,8 @@ export function startJobs(container: Container): () => Promise<void> {
     if (sum > 0) log.info(done, counts);
     return sum >= BATCH;
   };
+  const pruneAuditLog = obtain(container, PruneAuditLog);
+  let prunedTenant: TenantId | undefined;
   let seenTenant: TenantId | undefined;
   let followedPlace: FollowedPlace | undefined;
   const jobs: readonly Job[] = [
@@ -136,6 +139,12 @@ export function startJobs(container: Container): () => Promise<void> {
       10,
       async (now) => (await finishDeliveries.execute(now, DELIVERIES)) >= DELIVERIES,
     ),
+    batchJob('prune-audit-log', 3600, async (now) => {
+      const { last, gone } = await pruneAuditLog.execute(now, TENANTS, prunedTenant);
+      tell('entries of audit logs removed that are kept no longer', { gone });
+      prunedTenant = last;
+      return last !== undefined || gone > 0;
+    }),
     batchJob('tell-fallen', 10, async () => (await tellFallen.execute(publisher)) > 0),
     batchJob('forget-followed', 60, async (now) => {
       const { gone, place } = await maintenance.forgetEnded(now, FOLLOWED, followedPlace);

@@ -103,6 +103,10 @@ export type Maintenance = Parts & {
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */
   endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
+  /** Tenants whose audit log begins before this time, in the order of their ids, those behind `after`. */
+  oldAuditLogs(before: Date, limit: number, after?: TenantId): Promise<readonly TenantId[]>;
+  /** Removes the entries of a tenant's audit log up to and with this one. @returns how many there were. */
+  removeAuditEntries(tenantId: TenantId, upTo: number): Promise<number>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
   refreshStatistics(): Promise<readonly string[]>;
   /** One conditional update: true for the one instance that may run the job now. */

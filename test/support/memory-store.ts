@@ -216,6 +216,8 @@ const MAINTENANCE = namesOf<Maintenance>({
   isCatchingUp: true,
   expireSessions: true,
   overdueAnswers: true,
+  oldAuditLogs: true,
+  removeAuditEntries: true,
   dueDeliveries: true,
   forgetDelivery: true,
   postponeDelivery: true,

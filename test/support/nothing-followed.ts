@@ -1,4 +1,5 @@
 import type { Container } from 'inversify';
+import { PruneAuditLog } from '../../application/audit/prune-audit-log.ts';
 import { TellFallen } from '../../application/issuance/tell-fallen.ts';
 import { FinishDeliveries } from '../../application/sessions/finish-deliveries.ts';
 import { FollowWallets } from '../../application/status-lists/follow-wallets.ts';
@@ -12,5 +13,7 @@ export function nothingFollowed(container: Container): void {
   container.bind(FulfilRevocations).toConstantValue(fulfil);
   const finish = { execute: async () => 0 } as unknown as FinishDeliveries;
   container.bind(FinishDeliveries).toConstantValue(finish);
+  const prune = { execute: async () => ({ last: undefined, gone: 0 }) } as unknown as PruneAuditLog;
+  container.bind(PruneAuditLog).toConstantValue(prune);
   container.bind(TellFallen).toConstantValue({ execute: async () => 0 } as unknown as TellFallen);
 }

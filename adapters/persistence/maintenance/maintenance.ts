@@ -7,6 +7,7 @@ import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
+import { auditLogJobs } from './audit-log.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
@@ -139,6 +140,7 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
     ...resealing(sql, cipher),
     ...keptTrustListJobs(sql, cipher),
     ...pendingDeliveries(sql),
+    ...auditLogJobs(sql),
     removeRemains: (now, limit) => removeRemains(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {

@@ -5,38 +5,17 @@ import type { Macs } from '../../../domain/audit/macs.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { isUnexpected, unavailableFor } from '../database-faults.ts';
-import type { Fields } from '../rows/columns.ts';
 import type { Row } from '../statement.ts';
+import { type AuditAddition, additionOf } from './audit-addition.ts';
 import type { Outcome } from './call-groups.ts';
 import { ChainEnds } from './chain-ends.ts';
-import type { Call, OneConnection, PostgresSql } from './sql.ts';
+import { BESIDE_TURNS, type Call, type OneConnection, type PostgresSql } from './sql.ts';
 
 /** SQLSTATEs and the table by which PostgreSQL says that the chain has moved on. */
 const UNIQUE_VIOLATION = '23505';
 const ENTRIES = 'audit_entries';
 
-/** `audit_addition`: where its writer takes the chain to end, the entry, and where the chain ends with it. */
-export type AuditAddition = Fields;
-
-function additionOf(before: AuditHead, after: AuditHead, entry: AuditEntry): AuditAddition {
-  const { at, actor, action, kind, target, detail } = entry;
-  const { sequence, hash, seal } = after;
-  return [
-    before.sequence,
-    before.hash,
-    sequence,
-    hash,
-    seal,
-    at.getTime(),
-    actor,
-    action,
-    kind,
-    target,
-    detail,
-  ];
-}
-
-/** In a turn: who does not take turns yet can overtake it. */
+/** In a turn: transactions of the administration can overtake it. */
 const ATTEMPTS = 50;
 /** Whoever was overtaken asks for a turn among all processes, for so long. */
 const SHARED_MS = 1_000;
@@ -117,7 +96,7 @@ export class PostgresChains {
       const overtaken = isShared ? next : await this.#writeWith(this.#sql, tenantId, next);
       if (overtaken.length === 0) return;
       if (!isShared) this.#noteShared(tenantId);
-      const left = await this.#sql.exclusively(`audit log of ${tenantId}`, (own) =>
+      const left = await this.#sql.exclusively(turnOf(tenantId), (own) =>
         this.#insist(own, tenantId, overtaken),
       );
       for (const { reject } of left) reject(tooMany());
@@ -127,7 +106,6 @@ export class PostgresChains {
     }
   }
 
-  /** Who does not know yet that the chain is shared may be quicker once more, and asks for a turn after that. */
   async #insist(
     own: OneConnection,
     tenantId: TenantId,
@@ -189,7 +167,7 @@ export class PostgresChains {
     this.#ends.forget(tenantId);
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await sql.together(calls);
+      outcomes = await this.#besideTurns(sql, tenantId, calls);
     } catch (error) {
       for (const { reject } of all) reject(error);
       return [];
@@ -216,14 +194,32 @@ export class PostgresChains {
     const { entries, head } = append(this.#macs, tenantId, before, [{ by, at: new Date(), change }]);
     this.#ends.forget(tenantId);
     try {
-      const { statement, values } = callWith(additionOf(before, head, entries[0] as AuditEntry));
-      const [row] = await sql.query(statement, values);
+      const call = callWith(additionOf(before, head, entries[0] as AuditEntry));
+      const [outcome] = await this.#besideTurns(sql, tenantId, [call]);
+      if (outcome !== undefined && 'error' in outcome) throw outcome.error;
+      // One that was refused tells why when it is asked by itself.
+      const answered = outcome !== undefined && 'rows' in outcome ? outcome.rows : undefined;
+      const [row] = answered ?? (await sql.query(call.statement, call.values));
       this.#ends.remember(tenantId, row === undefined ? before : head);
       return row;
     } catch (error) {
       if (!hasMoved(error) && isUnexpected(error)) this.#ends.remember(tenantId, before);
       throw error;
     }
+  }
+
+  /** Who has not been overtaken yet waits for the one who was. */
+  async #besideTurns(
+    sql: OneConnection,
+    tenantId: TenantId,
+    calls: readonly Call[],
+  ): Promise<readonly Outcome[]> {
+    if (sql !== this.#sql) return sql.together(calls);
+    const [, ...outcomes] = await sql.together([
+      { statement: BESIDE_TURNS, values: [turnOf(tenantId)] },
+      ...calls,
+    ]);
+    return outcomes;
   }
 
   /** Others have written to these chains. */
@@ -236,6 +232,8 @@ export class PostgresChains {
     this.#shared.set(tenantId, performance.now() + SHARED_MS);
   }
 }
+
+const turnOf = (tenantId: TenantId) => `audit log of ${tenantId}`;
 
 function tooMany(): Failure {
   const message = 'too many are changing the same at this moment; try again';

@@ -11,7 +11,8 @@ import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
 import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
 import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
-import type { AuditAddition, PostgresChains } from './audit-chain.ts';
+import type { AuditAddition } from './audit-addition.ts';
+import type { PostgresChains } from './audit-chain.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
 import type { Call, PostgresSql } from './sql.ts';
 

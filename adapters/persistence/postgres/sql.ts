@@ -36,6 +36,11 @@ export type OneConnection = {
 };
 
 const LOCK: Statement = { name: 'take_turn', text: 'select pg_advisory_lock(hashtextextended($1, 0))' };
+/** In a transaction of several calls: it waits for the one who has the turn, and that one for it. */
+export const BESIDE_TURNS: Statement = {
+  name: 'beside_turns',
+  text: 'select pg_advisory_xact_lock_shared(hashtextextended($1, 0))',
+};
 const UNLOCK: Statement = { name: 'end_turn', text: 'select pg_advisory_unlock(hashtextextended($1, 0))' };
 
 /**
@@ -80,13 +85,17 @@ function whatCame(outcomes: Promise<readonly Outcome[]>): Promise<readonly Outco
   });
 }
 
+function asUnavailable(error: unknown): never {
+  throw unavailableFor(error);
+}
+
 /** The lock is the connection's: it goes with it, also when the process dies. */
 async function inTurn<T>(client: Client, key: string, work: (own: OneConnection) => Promise<T>): Promise<T> {
   await run(client, { statement: LOCK, values: [key] });
   try {
     return await work({
-      query: (statement, values) => run(client, { statement, values }),
-      together: (calls) => whatCame(runTogether(client, calls)),
+      query: (statement, values) => run(client, { statement, values }).catch(asUnavailable),
+      together: (calls) => whatCame(runTogether(client, calls)).catch(asUnavailable),
     });
   } finally {
     await run(client, { statement: UNLOCK, values: [key] });
