@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../../../application/ports/store.ts';
 import type { AuditChange, AuditEntry, TenantActor } from '../../../domain/audit/audit-entry.ts';
-import { type AuditHead, append } from '../../../domain/audit/chain.ts';
+import { append } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
