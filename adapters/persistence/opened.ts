@@ -41,7 +41,7 @@ const TIMES = [1082, 1114, 1184, 1186];
 const SERVER_SETTINGS = [
   // Our statements find single rows: compiling or planning them anew would cost more than running them.
   'jit=off',
-  'plan_cache_mode=force_generic_plan',
+  'plan_cache_mode=auto',
   // PostgreSQL has a limited number of connections, and by itself keeps one for hours whose other end is gone.
   'tcp_keepalives_idle=30',
   'tcp_keepalives_interval=10',

@@ -47,6 +47,8 @@ const UNLOCK: Statement = { name: 'end_turn', text: 'select pg_advisory_unlock(h
  * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
  */
 export type PostgresSql = OneConnection & {
+  /** Runs `work` on one connection, as one transaction. */
+  transaction<T>(work: (own: OneConnection) => Promise<T>): Promise<T>;
   /** Runs `work` on one connection while no other process does so under the same key. */
   exclusively<T>(key: string, work: (own: OneConnection) => Promise<T>): Promise<T>;
   /** How long a caller may wait for others before it asks, as it may wait for a connection. */
@@ -71,6 +73,7 @@ export function postgresSql(native: object): PostgresSql {
   const groups = new CallGroups(query, together);
   return {
     together,
+    transaction: (work) => outOfEachOthersWay(() => onConnection(pool, (client) => wholly(client, work))),
     exclusively: (key, work) => onConnection(pool, (client) => inTurn(client, key, work)),
     patienceMs: pool.options.connectionTimeoutMillis,
     query,
@@ -85,6 +88,27 @@ function whatCame(outcomes: Promise<readonly Outcome[]>): Promise<readonly Outco
   });
 }
 
+function oneConnection(client: Client): OneConnection {
+  return {
+    query: (statement, values) => run(client, { statement, values }).catch(asUnavailable),
+    together: (calls) => whatCame(runTogether(client, calls)).catch(asUnavailable),
+  };
+}
+
+const statementOf = (text: string): Call => ({ statement: { name: text, text }, values: [] });
+
+async function wholly<T>(client: Client, work: (own: OneConnection) => Promise<T>): Promise<T> {
+  await run(client, statementOf('begin'));
+  try {
+    const done = await work(oneConnection(client));
+    await run(client, statementOf('commit'));
+    return done;
+  } catch (error) {
+    await run(client, statementOf('rollback'));
+    throw error;
+  }
+}
+
 function asUnavailable(error: unknown): never {
   throw unavailableFor(error);
 }
@@ -93,10 +117,7 @@ function asUnavailable(error: unknown): never {
 async function inTurn<T>(client: Client, key: string, work: (own: OneConnection) => Promise<T>): Promise<T> {
   await run(client, { statement: LOCK, values: [key] });
   try {
-    return await work({
-      query: (statement, values) => run(client, { statement, values }).catch(asUnavailable),
-      together: (calls) => whatCame(runTogether(client, calls)).catch(asUnavailable),
-    });
+    return await work(oneConnection(client));
   } finally {
     await run(client, { statement: UNLOCK, values: [key] });
   }
