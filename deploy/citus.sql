@@ -3,8 +3,11 @@
 --   psql --set ON_ERROR_STOP=1 --file deploy/citus.sql <database>
 -- Run again after an upgrade it spreads what is new, and leaves the rest as it is.
 
--- The triggers write to the row alone that fires them.
-alter database :"DBNAME" set citus.enable_unsafe_triggers = on;
+-- The triggers write to nothing but the row that fires them; and a call that is sent to the machine of its tenant changes rows of that
+-- tenant alone, which are all there.
+select run_command_on_all_nodes(format('alter database %I set citus.enable_unsafe_triggers = on', current_database()));
+select run_command_on_all_nodes(
+  format('alter database %I set citus.allow_nested_distributed_execution = on', current_database()));
 set citus.enable_unsafe_triggers = on;
 
 select create_reference_table(c.oid::regclass)

@@ -8,6 +8,7 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { auditMacs } from './audit-keys.ts';
 import { beginOnPostgres, beginOnSqlite } from './begin-log.ts';
 import { reaching } from './database-faults.ts';
+import { clusterMaintenance } from './maintenance/cluster-maintenance.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './maintenance/job-sql.ts';
 import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
 import type { Database } from './opened.ts';
@@ -79,7 +80,8 @@ export async function onPostgres(
   check: (sql: JobSql) => Promise<void>,
   writes: boolean,
 ): Promise<DialectPaths & { readonly macs: Macs }> {
-  const sql = postgresSql(database.native);
+  const isCluster = database.isCluster === true;
+  const sql = postgresSql(database.native, isCluster);
   const jobs = postgresJobs(sql);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
@@ -101,7 +103,7 @@ export async function onPostgres(
           ? sql.queryTogether(`reads of ${tenantId}`, statement, [tenantId, ...parameters])
           : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
-    maintenance: postgresMaintenance(sql, cipher),
+    maintenance: isCluster ? clusterMaintenance(sql, cipher) : postgresMaintenance(sql, cipher),
     exclusively: (work) => work(),
     read: (statement, ...parameters) => sql.query(statement, parameters),
     documents: POSTGRES_DOCUMENTS,

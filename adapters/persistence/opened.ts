@@ -17,6 +17,8 @@ export type Dialect = 'postgres' | 'sqlite';
 /** A database as a process has it: its driver, and MikroORM over the same connections once somebody administrates. */
 export type Database = {
   readonly dialect: Dialect;
+  /** PostgreSQL that spreads its tables over several machines, by tenant (Citus). */
+  readonly isCluster?: true;
   /** The pool of PostgreSQL's driver, or the one connection of SQLite's. */
   readonly native: object;
   /** For a start, which has few words of its own. */
@@ -30,6 +32,7 @@ export type OpeningSettings = {
   readonly url: string;
   readonly poolSize: number;
   readonly timeoutSeconds?: number;
+  readonly isCluster?: true;
 };
 
 const DEFAULT_TIMEOUT_SECONDS = 15;
@@ -41,12 +44,17 @@ const TIMES = [1082, 1114, 1184, 1186];
 const SERVER_SETTINGS = [
   // Our statements find single rows: compiling or planning them anew would cost more than running them.
   'jit=off',
-  'plan_cache_mode=auto',
   // PostgreSQL has a limited number of connections, and by itself keeps one for hours whose other end is gone.
   'tcp_keepalives_idle=30',
   'tcp_keepalives_interval=10',
   'tcp_keepalives_count=3',
 ];
+
+/**
+ * Plans of single rows are worth keeping. A cluster of Citus needs to see the tenant in each call, to know where it goes, and refuses
+ * plans that were made without.
+ */
+const planning = (isCluster: boolean) => (isCluster ? [] : ['plan_cache_mode=force_generic_plan']);
 
 /** A connection that got lost between two statements holds its locks until PostgreSQL ends the transaction, too. */
 const limits = (timeoutMs: number) => [
@@ -58,14 +66,21 @@ const limits = (timeoutMs: number) => [
  * What the driver for PostgreSQL is given besides its address. Who migrates lets statements take their time: one that
  * rewrites a large table is silent for as long as it takes, so only TCP notices that the database has gone meanwhile.
  */
-export function postgresOptions({ url, timeoutSeconds }: OpeningSettings, purpose: 'serve' | 'migrate') {
+export function postgresOptions(
+  { url, timeoutSeconds, isCluster }: OpeningSettings,
+  purpose: 'serve' | 'migrate',
+) {
   const timeoutMs = (timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
   return {
     ssl: postgresTls(url),
     // A plan that was made while the tables were small would stay with its connection, and with it the wrong index.
     maxUses: 20_000,
     maxLifetimeSeconds: 300,
-    options: [...SERVER_SETTINGS, ...(purpose === 'serve' ? limits(timeoutMs) : [])]
+    options: [
+      ...SERVER_SETTINGS,
+      ...planning(isCluster === true),
+      ...(purpose === 'serve' ? limits(timeoutMs) : []),
+    ]
       .map((setting) => `-c ${setting}`)
       .join(' '),
     connectionTimeoutMillis: timeoutMs,
@@ -92,6 +107,7 @@ export function openPostgres(
   surviveOnPostgres(pool as never);
   return {
     dialect: 'postgres',
+    ...(settings.isCluster && { isCluster: true }),
     native: pool,
     all: async (text) => (await pool.query(text)).rows,
     ...onceMade(

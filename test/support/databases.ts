@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../adapters/persistence/database.ts';
+import { createOnAll, dropOnAll, nodesOf, spread } from './cluster.ts';
 import { findServer } from './postgres-server.ts';
 import { preparedDatabases } from './prepared-databases.ts';
 import { openRaw, rawSql } from './raw-sql.ts';
@@ -76,10 +77,30 @@ async function sqliteTemplate(): Promise<string> {
 }
 
 async function openPostgres(): Promise<TestDatabase | undefined> {
+  const nodes = await clusterOfTests();
+  if (nodes !== undefined) return openOnCluster(nodes);
   const source = preparedDatabases()?.postgres?.template;
   const database = await createPostgres(source);
   if (database !== undefined && source === undefined) await migrate(database.url);
   return database;
+}
+
+let cluster: ReturnType<typeof nodesOf> | undefined;
+
+/** Where `TEST_DATABASE_URL` names the coordinator of a cluster, all that runs on PostgreSQL runs on that. */
+async function clusterOfTests() {
+  const server = await serverOfTests();
+  if (server === undefined) return undefined;
+  cluster ??= nodesOf(server);
+  return cluster;
+}
+
+async function openOnCluster(nodes: readonly [URL, ...URL[]]): Promise<TestDatabase> {
+  const name = `vidimus_test_${randomBytes(6).toString('hex')}`;
+  const url = await createOnAll(nodes, name);
+  await migrate(url);
+  await spread(url);
+  return { url, drop: () => dropOnAll(nodes, name) };
 }
 
 function openEmptyPostgres(): Promise<TestDatabase | undefined> {
