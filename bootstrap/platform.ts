@@ -44,7 +44,7 @@ import { Store } from '../application/ports/store.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
 import { WorkQueue } from '../application/ports/work-queue.ts';
 import { TenantConfigurations } from '../application/tenant-configurations.ts';
-import type { Settings } from '../config/settings.ts';
+import { type Settings, SettingsError } from '../config/settings.ts';
 import { clockProbe } from './clock-check.ts';
 import { openDispatch } from './dispatch.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
@@ -89,6 +89,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   };
   const file = newFileOf(settings.DATABASE_URL);
   const store = await OrmStore.open(database, cipher);
+  refuseOnCluster(store, settings);
   if (file !== undefined) log.info('a new database was made', { file });
   store.touched = (sessionId) => log.note({ sessionId });
   closers.add(() => store.close());
@@ -147,6 +148,14 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   tenantConfigurations.remembered.touched = store.touched;
   provide(TenantConfigurations, tenantConfigurations);
   return container;
+}
+
+/** Each machine numbers its transactions for itself, so nobody could tell which events were handed on. */
+function refuseOnCluster({ isCluster }: OrmStore, { AMQP_URL }: Settings): void {
+  if (!isCluster || AMQP_URL === undefined) return;
+  throw new SettingsError([
+    'AMQP_URL: the event log of a database that is spread over several machines (Citus) cannot be handed on in order; leave it out, see docs/scale.md',
+  ]);
 }
 
 /** Former secrets are only there until everything is sealed under the present one. */

@@ -101,6 +101,11 @@ export class OrmStore extends Store {
     }
   }
 
+  /** Whether the tables are spread over several machines, by tenant. */
+  get isCluster(): boolean {
+    return this.#database.isCluster === true;
+  }
+
   override get maintenance(): Maintenance {
     return this.#dialect.maintenance;
   }
