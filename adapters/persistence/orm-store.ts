@@ -40,6 +40,7 @@ export class OrmStore extends Store {
   readonly #reads = new Map<TenantId, TenantReads>();
   readonly #quotas: Quotas | undefined;
   readonly #letGo: () => void;
+  readonly #forgetters: (() => void)[] = [];
   #units: Promise<UnitsOfWork> | undefined;
   /** Is told of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
@@ -165,6 +166,10 @@ export class OrmStore extends Store {
     if (writing !== undefined) return (await this.#writing()).forService(work, writing);
     const reader = serviceReader(this.#dialect.read, async () => (await this.#writing()).ofService());
     return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
+  }
+
+  override onRewind(forget: () => void): void {
+    this.#forgetters.push(forget);
   }
 
   override async ping(): Promise<void> {

@@ -119,6 +119,10 @@ export const KEPT_TRUST_LISTS = [
   'create index "kept_trust_lists_by_look" on "kept_trust_lists" ("seen_at")',
 ];
 
+export const TERMS = [
+  'create table "service_terms" ("number" bigint not null, "id" varchar(255) not null, "lineage" varchar(255) not null, "place" varchar(255) not null, "counter" bigint not null, "began_at" bigint not null, "how" varchar(255) not null, "lost_at" bigint null, "list_floor" int not null, primary key ("number"))',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement
