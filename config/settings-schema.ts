@@ -58,6 +58,13 @@ export const SettingsSchema = z.object({
     .describe(
       '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. `postgres://user@%2Frun%2Fpostgresql/database` reaches a server on the same machine by its socket, at a tenth less of both. Default: SQLite in DATA_FOLDER',
     ),
+  ACCEPT_REWIND: z
+    .string()
+    .regex(/^\d{1,12}\.\d{1,15}$/, 'is not <term>.<counter>, as the start that refuses names it')
+    .optional()
+    .describe(
+      'To start once with a database that went back in time although something in it may be missing: the position that the start names when it refuses; see docs/backup-and-restore.md',
+    ),
   DATABASE_POOL: wholeNumber(1, 200)
     .default(10)
     .describe('PostgreSQL connections of one `npm start`; WORKERS have equal parts of it, at least 4 each'),

@@ -186,7 +186,7 @@ export class PostgresChains {
   }
 
   /** Others have written to these chains. */
-  forget(scopes: readonly string[]): void {
+  forget(scopes: readonly string[] = [...this.#heads.keys()]): void {
     for (const scope of scopes) this.#heads.delete(scope);
   }
 
