@@ -1,4 +1,5 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
+import type { Fencing } from '../../application/ports/fencing.ts';
 import type { Maintenance } from '../../application/ports/maintenance.ts';
 import type {
   ServiceReader,
@@ -26,6 +27,7 @@ import { type DatabaseSettings, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
 import { keptTrustLists } from './kept-trust-lists.ts';
+import { fencing } from './maintenance/fencing.ts';
 import type { Database } from './opened.ts';
 import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
@@ -47,6 +49,7 @@ export class OrmStore extends Store {
   readonly rewinds = new Rewinds();
   /** What the database knows of its past. */
   readonly terms: Terms;
+  readonly fencing: Fencing;
   /** Is told of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
 
@@ -64,6 +67,7 @@ export class OrmStore extends Store {
     this.macs = macs;
     this.#dialect = dialect;
     this.terms = termsOf(dialect.jobs, database.terms, this.rewinds.changes);
+    this.fencing = fencing(dialect.jobs);
     this.onRewind(() => dialect.moved());
   }
 

@@ -1,6 +1,7 @@
 import type {
   AuditLog,
   Documents,
+  ServiceAuditLog,
   ServiceRepositories,
   TenantRepositories,
   TrustListRepository,
@@ -18,7 +19,8 @@ import type { Journal } from './journal.ts';
 /** The repositories of a tenant as an adapter has them, without a log. */
 export type PlainTenantRepositories = Omit<TenantRepositories, 'audit'> & { readonly audit: AuditLog };
 
-export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants'> & {
+export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants' | 'audit'> & {
+  readonly audit: ServiceAuditLog;
   readonly tenants: Omit<ServiceRepositories['tenants'], 'remove'> & {
     /** @returns the head of the chain that went with the tenant. */
     remove(id: TenantId): Promise<AuditHead | undefined>;
@@ -130,7 +132,7 @@ export function auditedService(
       ...reads(clients, 'find', 'listOf', 'isRemoved'),
       ...auditedClients(clients, (id) => clients.find(id), noteClient, now),
     },
-    audit,
+    audit: { ...audit, note: (change) => journal.note(SERVICE_SCOPE, change) },
   };
 }
 

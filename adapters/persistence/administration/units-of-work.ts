@@ -2,6 +2,7 @@ import type { EntityManager, MikroORM } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import {
   preconditionOf,
+  type ServiceAuditLog,
   type ServiceRepositories,
   type TenantRepositories,
   type TenantWriting,
@@ -87,7 +88,7 @@ export class UnitsOfWork {
     };
   }
 
-  ofService(): Pick<ServiceRepositories, 'audit'> {
+  ofService(): { readonly audit: ServiceAuditLog } {
     return { audit: serviceAuditLog(this.#parts.orm.em.fork({ clear: true })) };
   }
 
