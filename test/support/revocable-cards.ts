@@ -16,7 +16,7 @@ export type Entry = { readonly uri: string; readonly listId: string; readonly id
 
 /** A tenant that issues revocable cards in batches. */
 export async function revocable(service: Callable, id: string, batchSize: number): Promise<Tenant> {
-  const tenant = await createTenant(service, id);
+  const tenant = await createTenant(service, id, { statusListConfig: { immediateUpdate: true } });
   const call = async (path: string, json: object) => {
     const answer = await service.call('POST', path, { token: tenant.token, json });
     if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`);
