@@ -6,12 +6,16 @@ import type { Log } from '../application/ports/log.ts';
 import type { Probe } from '../application/ports/probe.ts';
 import { StoreUnavailable } from '../application/ports/store.ts';
 import type { Witness } from '../application/ports/witness.ts';
+import { checkAnchors } from '../application/rewinds/check-anchors.ts';
 import { checkRewind } from '../application/rewinds/check-rewind.ts';
 import { RewindWatch } from '../application/rewinds/rewind-watch.ts';
 import type { Settings } from '../config/settings.ts';
+import { SERVICE_SCOPE } from '../domain/audit/audit-entry.ts';
 
 /** A database that went back is noticed by then, if no new connection has shown it before. */
 const LOOK_EVERY_MS = 1_000;
+/** As `npm run audit:verify` calls the chain of the service. */
+const SERVICE = '_service';
 
 /** Beside the file of SQLite, so that one folder may have several; of PostgreSQL in the folder of this machine. */
 export function witnessOf({
@@ -31,7 +35,7 @@ export function witnessOf({
  */
 export async function watchForRewinds(
   store: OrmStore,
-  settings: Pick<Settings, 'DATABASE_URL' | 'DATA_FOLDER' | 'ACCEPT_REWIND'>,
+  settings: Pick<Settings, 'DATABASE_URL' | 'DATA_FOLDER' | 'ACCEPT_REWIND' | 'EXPECT_AUDIT_LOG'>,
   log: Log,
 ): Promise<{ readonly probe: Probe; readonly close: () => Promise<void> }> {
   const probe = (check: () => void): Probe => ({
@@ -43,6 +47,7 @@ export async function watchForRewinds(
   const { terms } = store;
   const witness = witnessOf(settings);
   const address = placeOf(settings.DATABASE_URL);
+  await checkAnchors(store, anchorsOf(settings));
   const history = await checkRewind({ terms, witness }, address, settings.ACCEPT_REWIND);
   const watch = new RewindWatch(
     { terms, witness, log, forget: () => store.rewinds.forget() },
@@ -62,6 +67,10 @@ export async function watchForRewinds(
     }),
     close: startLooking(watch, log),
   };
+}
+
+function anchorsOf({ EXPECT_AUDIT_LOG: anchors = [] }: Pick<Settings, 'EXPECT_AUDIT_LOG'>) {
+  return new Map(anchors.map(({ chain, ...anchor }) => [chain === SERVICE ? SERVICE_SCOPE : chain, anchor]));
 }
 
 /** @returns what stops it, after a last look. */

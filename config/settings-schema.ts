@@ -3,6 +3,7 @@ import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
 import { outboundAllow } from './outbound-allow.ts';
 import {
   amqpUrl,
+  anchors,
   claimName,
   databaseUrl,
   duration,
@@ -64,6 +65,11 @@ export const SettingsSchema = z.object({
     .optional()
     .describe(
       'To start once with a database that went back in time although something in it may be missing: the position that the start names when it refuses; see docs/backup-and-restore.md',
+    ),
+  EXPECT_AUDIT_LOG: anchors
+    .optional()
+    .describe(
+      'Ends of chains of the audit log that were kept elsewhere, as `npm run audit:verify` prints them, separated by commas: a start with a database that does not have them is refused; see docs/backup-and-restore.md',
     ),
   DATABASE_POOL: wholeNumber(1, 200)
     .default(10)

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,6 +61,12 @@ class World {
     return runCommand('commands/restore-fence', args, this.environment);
   }
 
+  /** Of the audit log, as an operator keeps it elsewhere. */
+  async anchor(): Promise<string> {
+    const { stdout } = await runCommand('commands/audit-verify', [], this.environment);
+    return stdout.trim().split('\n').join(',');
+  }
+
   /** @returns why it does not start. */
   async refusal(more: Record<string, string> = {}): Promise<string> {
     const service = await this.start(more).catch((error: Error) => error);
@@ -90,6 +96,9 @@ for (const kind of databases()) {
     let lost: { readonly session: string; readonly entries: readonly Entry[] };
     const issued: Entry[] = [];
     let lastNumber = 0;
+    /** Of the audit log when the backup was made, and at last. */
+    let kept = '';
+    let anchor = '';
 
     const list = (service: TestService, method: string, name: string) =>
       service.call(method, method === 'POST' ? '/trust-list' : '/trust-list/own', {
@@ -121,6 +130,7 @@ for (const kind of databases()) {
       open = await wallet(service).code((await offer(service, tenant)).uri);
       expect((await list(service, 'POST', 'first')).status).to.equal(201);
       await service.close();
+      kept = await world.anchor();
       backup = await world.backUp();
       service = await world.start();
       // What the backup does not have.
@@ -133,6 +143,7 @@ for (const kind of databases()) {
       expect(lastNumber).to.equal(3);
       nonce = await wallet(service).nonce();
       await service.close();
+      anchor = await world.anchor();
       await world.restore(backup);
     });
     after(() => world?.end());
@@ -143,6 +154,22 @@ for (const kind of databases()) {
       expect(positionIn(message)).to.match(/^\d+\.\d+$/);
       expect(await world.refusal(), 'again').to.equal(message);
       expect(await world.refusal({ ACCEPT_REWIND: '1.1' }), 'of another rewind').to.equal(message);
+    });
+
+    it('is not served either where nobody saw it, when the audit log is held against what was kept', async () => {
+      const elsewhere = { DATA_FOLDER: join(world.folder, 'elsewhere') };
+      const witness =
+        kind.name === 'sqlite' ? `${world.database.url.slice('sqlite:'.length)}-witness` : undefined;
+      if (witness !== undefined) renameSync(witness, `${witness}-away`);
+      try {
+        const message = await world.refusal({ ...elsewhere, EXPECT_AUDIT_LOG: anchor });
+        expect(message).to.include('EXPECT_AUDIT_LOG').and.to.include('restore:fence');
+        const own = await world.refusal({ ...elsewhere, EXPECT_AUDIT_LOG: kept });
+        expect(own, 'what it has').to.not.include('EXPECT_AUDIT_LOG');
+        expect(own, 'the database is elsewhere').to.match(REFUSED);
+      } finally {
+        if (witness !== undefined) renameSync(`${witness}-away`, witness);
+      }
     });
 
     it('is fenced once', async () => {
