@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { nextNumber, positionOf } from '../../domain/rewinds/term.ts';
 import type { FenceStep, Fencing } from '../ports/fencing.ts';
@@ -12,6 +11,7 @@ type Ports = {
   readonly terms: Terms;
   readonly fencing: Fencing;
   readonly witness: Witness;
+  readonly pause: (milliseconds: number) => Promise<unknown>;
 };
 
 type Options = {
@@ -48,7 +48,7 @@ export async function fence(ports: Ports, options: Options): Promise<boolean> {
   if (newest === undefined || (suspicion === undefined && !isForced)) return false;
   if (suspicion !== undefined) tell(suspicion.finding);
   await terms.markLost();
-  if (terms.moves) await pause(NOTICED_MS);
+  if (terms.moves) await ports.pause(NOTICED_MS);
   const now = await store.maintenance.time();
   for (const step of fencing.steps) tell(`${step.name}: ${await runWhole(step, now)}`);
   while ((await store.maintenance.expireSessions(now, BATCH)).length === BATCH);

@@ -3,6 +3,7 @@ import {
   type History,
   isSettledSince,
   later,
+  nameOfPosition,
   nextNumber,
   type Position,
   positionOf,
@@ -132,28 +133,36 @@ export class RewindWatch {
   #enter({ terms: [newest, ...earlier], now }: History): void {
     if (newest === undefined) return;
     this.#fencedAt = fencedAt({ terms: [newest, ...earlier] });
-    const left = newest.how === 'promoted' ? newest.beganAt.getTime() + OBJECTIONS_MS - now.getTime() : 0;
+    const left =
+      newest.how === 'promoted' && this.#ports.terms.moves
+        ? newest.beganAt.getTime() + OBJECTIONS_MS - now.getTime()
+        : 0;
     this.#settledAt = performance.now() + Math.min(left, OBJECTIONS_MS);
   }
 
   async #lose(terms: Terms, isNews: boolean): Promise<void> {
     if (!this.#isLost) {
       this.#isLost = true;
-      this.#ports.log.error(LOST, { seen: `${this.#seen.term}.${this.#seen.counter}` });
+      this.#ports.log.error(LOST, { seen: nameOfPosition(this.#seen) });
       this.#ports.forget();
+      // A position that the database did not come to, so that a start misses it, too, whatever becomes of the database.
+      if (isNews) await this.#note({ ...this.#seen, counter: this.#seen.counter + 1 });
     }
     // The others may have missed nothing, and would go on.
     if (isNews) await terms.markLost();
   }
 
   async #testify(): Promise<void> {
-    const { witness, log } = this.#ports;
-    const seen = this.#seen;
-    if (this.#isLost || this.#noted === seen) return;
+    if (this.#isLost || this.#noted === this.#seen) return;
     this.#witnessed = performance.now();
+    await this.#note(this.#seen);
+  }
+
+  async #note(position: Position): Promise<void> {
+    const { witness, log } = this.#ports;
     try {
-      await witness.note({ ...seen, address: this.#address });
-      this.#noted = seen;
+      await witness.note({ ...position, address: this.#address });
+      this.#noted = position;
       this.#isWitnessFailing = false;
     } catch (error) {
       if (!this.#isWitnessFailing)

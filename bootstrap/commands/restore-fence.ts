@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { placeOf } from '../../adapters/persistence/database.ts';
 import { fence } from '../../application/rewinds/fence.ts';
 import { witnessOf } from '../rewind-watch.ts';
@@ -30,7 +31,7 @@ async function run(): Promise<boolean> {
   try {
     const { terms, fencing } = store;
     const isDone = await fence(
-      { store, terms, fencing, witness: witnessOf(settings) },
+      { store, terms, fencing, witness: witnessOf(settings), pause: setTimeout },
       {
         address: placeOf(settings.DATABASE_URL),
         isForced: force,

@@ -9,6 +9,7 @@ import { decode } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { CARD, type Entry, issueBatch, offer, revocable } from '../support/revocable-cards.ts';
 import { runCommand } from '../support/run-command.ts';
+import { until } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -244,3 +245,61 @@ for (const kind of databases()) {
     });
   });
 }
+
+describe('a file of SQLite', function () {
+  this.timeout(60_000);
+  const sqlite = databases().find(({ name }) => name === 'sqlite');
+  let world: World;
+  beforeEach(async () => {
+    const database = await sqlite?.open();
+    if (sqlite === undefined || database === undefined) throw new Error('SQLite is always there');
+    world = new World(sqlite, database, await freePort(createServer));
+  });
+  afterEach(() => world.end());
+
+  it('whose name another one takes is not worked with any more', async () => {
+    const service = await world.start();
+    const tenant = await revocable(service, 'acme', 1);
+    await service.close();
+    const backup = await world.backUp();
+    const running = await world.start();
+    try {
+      await issueBatch(running, tenant, 1);
+      await world.restore(backup);
+      await until(async () => {
+        const { body } = await running.call('GET', '/health');
+        return body.details.history.status === 'down';
+      });
+      const refused = await issueBatch(running, tenant, 1).catch((error: Error) => error.message);
+      expect(refused).to.match(/^offer: 503/);
+    } finally {
+      await running.close();
+    }
+    expect(await world.refusal()).to.match(REFUSED);
+  });
+
+  it('that is a new one in the place of another is a beginning only by the word of an operator', async () => {
+    await (await world.start()).close();
+    const file = world.database.url.slice('sqlite:'.length);
+    rmSync(file);
+    const message = await world.refusal();
+    expect(message).to.include('another one than this machine has seen');
+    expect(await world.refusal({ ACCEPT_REWIND: positionIn(message) })).to.equal('');
+    expect(await world.refusal()).to.equal('');
+  });
+
+  it('that moves with what is beside it goes on', async () => {
+    const service = await world.start();
+    const tenant = await revocable(service, 'acme', 1);
+    await service.close();
+    const from = world.database.url.slice('sqlite:'.length);
+    const to = join(world.folder, 'moved.sqlite');
+    for (const end of ['', '-witness']) copyFileSync(`${from}${end}`, `${to}${end}`);
+    const moved = await world.start({ DATABASE_URL: `sqlite:${to}` });
+    try {
+      await until(() => issueBatch(moved, tenant, 1).then(() => true));
+    } finally {
+      await moved.close();
+    }
+  });
+});

@@ -181,7 +181,7 @@ describe('a process whose database changes', () => {
     expect(past.history.terms[0]).to.include({ lostAt: NOW, counter: 4 });
     expect(forget.callCount).to.equal(1);
     await watch.close();
-    expect(witness.all, 'a start will miss it, too').to.deep.equal([]);
+    expect(witness.all, 'a start will miss it, too').to.deep.equal([sighting({ counter: 6 })]);
   });
 
   it('gives nothing away when another process misses something', async () => {
