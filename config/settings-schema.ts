@@ -53,7 +53,9 @@ export const SettingsSchema = z.object({
     .string()
     .min(1)
     .default('./data')
-    .describe('Where the SQLite file and generated secrets are kept'),
+    .describe(
+      'Where the SQLite file and generated secrets are kept, and with PostgreSQL how far this machine has seen the database (`witness.json`)',
+    ),
   DATABASE_URL: databaseUrl
     .optional()
     .describe(

@@ -145,8 +145,8 @@ export class RewindWatch {
       this.#isLost = true;
       this.#ports.log.error(LOST, { seen: nameOfPosition(this.#seen) });
       this.#ports.forget();
-      // A position that the database did not come to, so that a start misses it, too, whatever becomes of the database.
-      if (isNews) await this.#note({ ...this.#seen, counter: this.#seen.counter + 1 });
+      // What is said in a file that has lost its name, nobody reads. Its successor did not come to this position.
+      if (isNews && !terms.moves) await this.#note({ ...this.#seen, counter: this.#seen.counter + 1 });
     }
     // The others may have missed nothing, and would go on.
     if (isNews) await terms.markLost();

@@ -181,7 +181,7 @@ describe('a process whose database changes', () => {
     expect(past.history.terms[0]).to.include({ lostAt: NOW, counter: 4 });
     expect(forget.callCount).to.equal(1);
     await watch.close();
-    expect(witness.all, 'a start will miss it, too').to.deep.equal([sighting({ counter: 6 })]);
+    expect(witness.all, 'the database says so itself').to.deep.equal([]);
   });
 
   it('gives nothing away when another process misses something', async () => {
@@ -220,11 +220,23 @@ describe('a process whose database changes', () => {
     expect(watch.refusal).to.include('restore:fence');
   });
 
-  it('never goes on with a file that another one has taken the name of', async () => {
+  it('never goes on with a file that another one has taken the name of, and tells the next start', async () => {
     past.moves = false;
     past.moveTo('file/2');
     await watch.tick();
     expect(watch.refusal).to.include('restore:fence');
+    expect(witness.all).to.deep.equal([sighting({ counter: 6 })]);
+  });
+
+  it('goes on where it is led back to the database that has everything', async () => {
+    const { history } = past;
+    past.moveTo('cluster/2');
+    past.put({ ...first, counter: 4 });
+    await watch.tick();
+    expect(watch.refusal).to.include('restore:fence');
+    past.history = history;
+    await watch.tick();
+    expect(watch.refusal).to.equal(undefined);
   });
 
   it('goes on once it was fenced, also elsewhere', async () => {
