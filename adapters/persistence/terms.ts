@@ -4,7 +4,6 @@ import { StoreUnavailable } from '../../application/ports/store.ts';
 import type { Terms } from '../../application/ports/terms.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { History, Term, TermBeginning } from '../../domain/rewinds/term.ts';
-import { nextNumber } from '../../domain/rewinds/term.ts';
 import type { JobSql } from './maintenance/job-sql.ts';
 import { PRESENT_MS } from './maintenance/postgres-time.ts';
 import { named, type Row } from './statement.ts';
@@ -40,7 +39,7 @@ const OPEN = named(
 const BEGIN = named(
   'begin_terms',
   `insert into service_terms (number, id, lineage, place, counter, began_at, how, lost_at, list_floor)
-   select cast($1 as bigint), cast($2 as text), cast($2 as text), cast($3 as text), 0, cast($4 as bigint), 'begun', null, 0
+   select 1, cast($1 as text), cast($1 as text), cast($2 as text), 0, cast($3 as bigint), 'begun', null, 0
    where not exists (select 1 from service_terms) on conflict (number) do nothing`,
 );
 const MARK_LOST = named(
@@ -119,7 +118,7 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
     read,
     async begin() {
       const { now, place } = await read();
-      await sql.change(BEGIN, nextNumber({ terms: [], now }), randomUUID(), place, now.getTime());
+      await sql.change(BEGIN, randomUUID(), place, now.getTime());
     },
     async count({ term, termId, counter }) {
       const { last } = changes;

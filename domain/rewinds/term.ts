@@ -5,7 +5,7 @@
  * has seen a position that this history does not have knows that something was lost.
  */
 export type Term = {
-  /** Seconds of the database since 1970 when it began, or one more than the highest that was known. */
+  /** 1 of the first; else seconds of the database since 1970 when it began, or one more than the highest that was known. */
   readonly number: number;
   /** Random: two terms of one number, of which one was lost, are not taken for each other. */
   readonly id: string;

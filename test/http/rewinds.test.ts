@@ -97,6 +97,9 @@ for (const kind of databases()) {
     let lost: { readonly session: string; readonly entries: readonly Entry[] };
     const issued: Entry[] = [];
     let lastNumber = 0;
+    /** One that has an access token when the backup is made. */
+    let former: RawWallet;
+    let formerToken: string;
     /** Of the audit log when the backup was made, and at last. */
     let kept = '';
     let anchor = '';
@@ -127,6 +130,8 @@ for (const kind of databases()) {
       let service = await world.start();
       tenant = await revocable(service, 'acme', 10);
       for (let i = 0; i < 3; i++) issued.push(...(await issueBatch(service, tenant)).entries);
+      former = wallet(service);
+      formerToken = await former.accessToken((await offer(service, tenant)).uri);
       redeemed = await wallet(service).code((await offer(service, tenant)).uri);
       open = await wallet(service).code((await offer(service, tenant)).uri);
       expect((await list(service, 'POST', 'first')).status).to.equal(201);
@@ -197,6 +202,8 @@ for (const kind of databases()) {
           const { status, body } = await wallet(service).redeem(code);
           expect([status, body.error]).to.deep.equal([400, 'invalid_grant']);
         }
+        const late = await former.request(formerToken, CARD.id, { key: newKey() });
+        expect([late.status, late.body.error]).to.deep.equal([401, 'invalid_token']);
         expect((await list(service, 'PUT', 'other')).status).to.equal(200);
         expect(await published(service)).to.be.above(lastNumber);
         expect((await list(service, 'PUT', 'another')).status).to.equal(200);

@@ -6,7 +6,6 @@ export const TermRow = defineEntity({
   name: 'TermRow',
   tableName: 'service_terms',
   properties: {
-    /** Seconds of the database since 1970 when it began, or one more than the highest that is known of. */
     number: p.bigint('number').primary().autoincrement(false),
     /** Random: two histories never share one. */
     id: p.string(),
