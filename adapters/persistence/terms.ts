@@ -30,17 +30,16 @@ const COUNT = named(
 );
 const OPEN = named(
   'open_term',
-  `insert into service_terms (number, id, lineage, place, counter, began_at, how, lost_at, list_floor)
-   select cast($1 as bigint), cast($2 as text), t.lineage, cast($3 as text), t.counter, cast($4 as bigint), cast($5 as text), null,
+  `insert into service_terms (number, follows, id, lineage, place, counter, began_at, how, lost_at, list_floor)
+   select cast($1 as bigint), t.number, cast($2 as text), t.lineage, cast($3 as text), t.counter, cast($4 as bigint), cast($5 as text), null,
      case when t.list_floor > $6 then t.list_floor else $6 end
-   from service_terms t where t.number = $7 and $7 = (select max(number) from service_terms)
-   on conflict (number) do nothing`,
+   from service_terms t where t.number = $7 on conflict do nothing`,
 );
 const BEGIN = named(
   'begin_terms',
-  `insert into service_terms (number, id, lineage, place, counter, began_at, how, lost_at, list_floor)
-   select 1, cast($1 as text), cast($1 as text), cast($2 as text), 0, cast($3 as bigint), 'begun', null, 0
-   where not exists (select 1 from service_terms) on conflict (number) do nothing`,
+  `insert into service_terms (number, follows, id, lineage, place, counter, began_at, how, lost_at, list_floor)
+   select 1, 0, cast($1 as text), cast($1 as text), cast($2 as text), 0, cast($3 as bigint), 'begun', null, 0
+   where not exists (select 1 from service_terms) on conflict do nothing`,
 );
 const MARK_LOST = named(
   'mark_lost',

@@ -7,6 +7,8 @@ export const TermRow = defineEntity({
   tableName: 'service_terms',
   properties: {
     number: p.bigint('number').primary().autoincrement(false),
+    /** The number of the term before, which only one follows; 0 of the first. */
+    follows: p.bigint('number'),
     /** Random: two histories never share one. */
     id: p.string(),
     /** The id of the first term: that of the service, also in what was restored elsewhere. */
@@ -22,4 +24,5 @@ export const TermRow = defineEntity({
     /** Trust lists up to this number may have been published by what was lost. */
     listFloor: p.integer(),
   },
+  uniques: [{ name: 'service_terms_follows', properties: ['follows'] }],
 });
