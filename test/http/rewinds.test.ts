@@ -41,7 +41,7 @@ class World {
 
   /** Nobody may have it open. */
   async backUp(): Promise<TestDatabase> {
-    const backup = await this.kind.copy(this.database);
+    const backup = await this.kind.backUp(this.database);
     this.#all.push(backup);
     return backup;
   }
@@ -53,7 +53,7 @@ class World {
       for (const path of [file, `${file}-wal`, `${file}-shm`]) rmSync(path, { force: true });
       copyFileSync(backup.url.slice('sqlite:'.length), file);
     } else {
-      this.database = await this.kind.copy(backup);
+      this.database = await this.kind.backUp(backup);
       this.#all.push(this.database);
     }
   }
