@@ -20,6 +20,7 @@ import { setCacheMemory } from '../application/bounded.ts';
 import { CheckHealth } from '../application/health/check-health.ts';
 import type { Token } from '../application/needs.ts';
 import { AccessTokens } from '../application/ports/access-tokens.ts';
+import { AuditCodes } from '../application/ports/audit-codes.ts';
 import { AuthorizationServers } from '../application/ports/authorization-servers.ts';
 import { CertificateAuthority } from '../application/ports/certificate-authority.ts';
 import { Certificates } from '../application/ports/certificates.ts';
@@ -126,6 +127,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Log, log);
   provide(Cipher, cipher);
   provide(Store, store);
+  provide(AuditCodes, store);
   provide(CheckHealth, new CheckHealth({ log, probes }));
   provide(Admission, places);
   provide(Remote, remote);

@@ -239,5 +239,10 @@ export type ServiceRepositories = {
   readonly audit: ServiceAuditLog & {
     /** Notes what is no write of these repositories, in the same transaction. */
     note(change: AuditChange): void;
+    /**
+     * Says that the entries of a tenant up to this one are kept no longer, in its own chain and in that of the service, whose
+     * entry is from where the rest is verified.
+     */
+    prune(tenantId: TenantId, until: Pick<AuditEntry, 'sequence' | 'hash'>): Promise<void>;
   };
 };

@@ -132,7 +132,19 @@ export function auditedService(
       ...reads(clients, 'find', 'listOf', 'isRemoved'),
       ...auditedClients(clients, (id) => clients.find(id), noteClient, now),
     },
-    audit: { ...audit, note: (change) => journal.note(SERVICE_SCOPE, change) },
+    audit: {
+      ...audit,
+      note: (change) => journal.note(SERVICE_SCOPE, change),
+      async prune(tenantId, { sequence, hash }) {
+        const change = {
+          action: 'pruned',
+          kind: 'audit-log',
+          changes: [{ member: 'entries', before: sequence }],
+        } as const;
+        journal.note(tenantId, { ...change, target: 'chain' });
+        journal.note(SERVICE_SCOPE, { ...change, target: tenantId }, { tenantId, sequence, hash });
+      },
+    },
   };
 }
 

@@ -69,6 +69,7 @@ const PICK_UPS = named(
   'fence_pick_ups',
   'update clients set pick_up = null where pick_up is not null and cast($1 as bigint) > 0',
 );
+const DELIVERIES = named('fence_deliveries', `delete from pending_deliveries where ${NOW} > 0`);
 const LAST_RELEASE = named(
   'last_list_release',
   `select max(number) as number, max(at) as at from (
@@ -79,6 +80,11 @@ const LAST_RELEASE = named(
 export function fencing(sql: JobSql): Fencing {
   return {
     steps: [
+      // Sessions that wait for one do not end.
+      {
+        name: 'deliveries that nobody finished given up',
+        run: async (now) => ({ done: await sql.change(DELIVERIES, now.getTime()), place: undefined }),
+      },
       ...ENDINGS.map((ending) => stepOf(sql, ending)),
       {
         name: 'secrets of clients that nobody fetched erased',

@@ -119,6 +119,11 @@ export const KEPT_TRUST_LISTS = [
   'create index "kept_trust_lists_by_look" on "kept_trust_lists" ("seen_at")',
 ];
 
+export const PENDING_DELIVERIES = [
+  'create table "pending_deliveries" ("tenant_id" varchar(255) not null, "session_id" varchar(255) not null, "id" varchar(255) not null, "due_at" bigint not null, primary key ("tenant_id", "session_id", "id"))',
+  'create index "pending_deliveries_due" on "pending_deliveries" ("due_at")',
+];
+
 export const TERMS = [
   'create table "service_terms" ("number" bigint not null, "follows" bigint not null, "id" varchar(255) not null, "lineage" varchar(255) not null, "place" varchar(255) not null, "counter" bigint not null, "began_at" bigint not null, "how" varchar(255) not null, "lost_at" bigint null, "list_floor" int not null, primary key ("number"))',
   'alter table "service_terms" add constraint "service_terms_follows" unique ("follows")',
