@@ -91,12 +91,13 @@ export class RewindWatch {
   /** @param terms over a connection that is good for it: that of a database that has just taken over may be the only one. */
   async look(terms: Terms, found?: History): Promise<void> {
     let history = found ?? (await terms.read());
+    // What was read before another look has gone on is out of date, and no sign of anything.
+    for (let seen: Position | undefined; this.#misses(history) && seen !== this.#seen; ) {
+      seen = this.#seen;
+      history = await terms.read();
+    }
     const [newest] = history.terms;
-    const isMissing =
-      newest === undefined ||
-      newest.lineage !== this.#seen.lineage ||
-      verdictOn(history, this.#seen) === 'lost';
-    if (isMissing) return this.#lose(terms, true);
+    if (newest === undefined || this.#misses(history)) return this.#lose(terms, true);
     if (newest.lostAt !== null) return this.#lose(terms, false);
     const isPlaced = history.place === newest.place;
     if (!isPlaced || (history.place !== this.#place && !isSettledSince(history, this.#seen))) {
@@ -114,6 +115,11 @@ export class RewindWatch {
     }
     this.#place = history.place;
     this.#advance(history);
+  }
+
+  #misses(history: History): boolean {
+    const { lineage } = this.#seen;
+    return history.terms[0]?.lineage !== lineage || verdictOn(history, this.#seen) === 'lost';
   }
 
   #advance(history: History): void {

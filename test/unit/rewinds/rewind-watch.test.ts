@@ -184,6 +184,14 @@ describe('a process whose database changes', () => {
     expect(witness.all, 'the database says so itself').to.deep.equal([]);
   });
 
+  it('misses nothing in what it read before it had seen more', async () => {
+    const { history } = past;
+    past.changes++;
+    await watch.tick();
+    await watch.look(past, history);
+    expect([watch.refusal, past.history.terms[0]?.lostAt]).to.deep.equal([undefined, null]);
+  });
+
   it('gives nothing away when another process misses something', async () => {
     past.put({ ...first, lostAt: NOW });
     await watch.tick();
