@@ -104,11 +104,11 @@ for (const kind of databases()) {
     let kept = '';
     let anchor = '';
 
-    const list = (service: TestService, method: string, name: string) =>
-      service.call(method, method === 'POST' ? '/trust-list' : '/trust-list/own', {
+    const list = (service: TestService, method: string, name: string, id = 'own') =>
+      service.call(method, method === 'POST' ? '/trust-list' : `/trust-list/${id}`, {
         token: tenant.token,
         json: {
-          ...(method === 'POST' && { id: 'own' }),
+          ...(method === 'POST' && { id }),
           entities: [
             {
               type: 'internal',
@@ -119,8 +119,8 @@ for (const kind of databases()) {
           ],
         },
       });
-    const published = async (service: TestService) =>
-      numberOf((await service.call('GET', `/${tenant.id}/trust-list/own`)).text);
+    const published = async (service: TestService, id = 'own') =>
+      numberOf((await service.call('GET', `/${tenant.id}/trust-list/${id}`)).text);
     const wallet = (service: TestService) => new RawWallet(service, tenant.id);
 
     before(async function (this: Mocha.Context) {
@@ -145,6 +145,7 @@ for (const kind of databases()) {
       issued.push(...lost.entries);
       expect((await wallet(service).redeem(redeemed)).status).to.equal(200);
       for (const name of ['second', 'third']) expect((await list(service, 'PUT', name)).status).to.equal(200);
+      expect((await list(service, 'POST', 'first', 'forgotten')).status).to.equal(201);
       lastNumber = await published(service);
       expect(lastNumber).to.equal(3);
       nonce = await wallet(service).nonce();
@@ -206,7 +207,10 @@ for (const kind of databases()) {
         expect([late.status, late.body.error]).to.deep.equal([401, 'invalid_token']);
         expect((await list(service, 'PUT', 'other')).status).to.equal(200);
         expect(await published(service)).to.be.above(lastNumber);
-        expect((await list(service, 'PUT', 'another')).status).to.equal(200);
+        expect((await list(service, 'POST', 'another', 'forgotten')).status).to.equal(201);
+        expect(await published(service, 'forgotten'), 'of a list that the backup does not know').to.be.above(
+          1,
+        );
         const entry = (await service.call('GET', '/audit-log', { token: await service.rootToken() })).body;
         expect(JSON.stringify(entry)).to.include('"fenced"');
       } finally {
