@@ -53,6 +53,7 @@ import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
 import { newFileOf } from './new-database.ts';
 import { quotasOf } from './quotas.ts';
+import { watchForRewinds } from './rewind-watch.ts';
 import { serviceSettings } from './service-settings.ts';
 import { trustListsProbe } from './trust-lists-check.ts';
 import { identifierOf } from './wire.ts';
@@ -93,6 +94,8 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   if (file !== undefined) log.info('a new database was made', { file });
   store.touched = (sessionId) => log.note({ sessionId });
   closers.add(() => store.close());
+  const rewinds = await watchForRewinds(store, settings, log);
+  closers.add(() => rewinds.close());
   await tellOfFormerSecrets(store, cipher, log);
   const places = new Admission(settings.REQUESTS_AT_ONCE);
   const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places });
@@ -108,6 +111,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   closers.add(() => identity.close());
   const probes = [
     { name: 'database', check: () => store.ping() },
+    rewinds.probe,
     clockProbe(store, clock),
     followedListsProbe(store, clock),
     trustListsProbe(store, clock, eventBus),

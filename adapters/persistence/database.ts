@@ -13,6 +13,7 @@ import {
   setUpSqlite,
 } from './opened.ts';
 import { keepToOwner } from './sqlite/own-file.ts';
+import { sqliteTerms } from './terms.ts';
 
 export type DatabaseSettings = {
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
@@ -132,6 +133,7 @@ async function inMemory(settings: DatabaseSettings): Promise<Database> {
     dialect: 'sqlite',
     native: (await connection.getNativeClient()) as object,
     all: (text) => connection.execute(text),
+    terms: sqliteTerms(undefined),
     orm: async () => orm,
     close: () => orm.close(),
   };

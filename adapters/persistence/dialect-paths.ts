@@ -39,8 +39,10 @@ export type DialectPaths = {
   /** What belongs to a whole `exclusively` uses this. */
   readonly read: Read;
   readonly documents: DocumentStatements;
-  /** What is remembered of the end of these chains is out of date. */
-  readonly moved: (scopes: readonly string[]) => void;
+  /** What is remembered of the end of these chains, or of all, is out of date. */
+  readonly moved: (scopes?: readonly string[]) => void;
+  /** By statements of its own, over any connection. */
+  readonly jobs: JobSql;
 };
 
 /** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
@@ -70,6 +72,7 @@ export async function onSqlite(
     read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
     documents: SQLITE_DOCUMENTS,
     moved: () => {},
+    jobs,
   };
 }
 
@@ -108,5 +111,6 @@ export async function onPostgres(
     read: (statement, ...parameters) => sql.query(statement, parameters),
     documents: POSTGRES_DOCUMENTS,
     moved: (scopes) => chains.forget(scopes),
+    jobs,
   };
 }

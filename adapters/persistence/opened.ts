@@ -1,4 +1,5 @@
 import type { MikroORM } from '@mikro-orm/core';
+import { reaching } from './database-faults.ts';
 import {
   kyselyDialects,
   type PostgresPool,
@@ -7,10 +8,12 @@ import {
   sqliteDriver,
 } from './drivers.ts';
 import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
+import type { JobSql } from './maintenance/job-sql.ts';
 import { endSilentConnections } from './postgres/silent-connections.ts';
 import { postgresTls } from './postgres/tls.ts';
 import { keepToOwner } from './sqlite/own-file.ts';
-import type { Row } from './statement.ts';
+import type { Parameter, Row } from './statement.ts';
+import { POSTGRES_TERMS, sqliteTerms, type TermWords } from './terms.ts';
 
 export type Dialect = 'postgres' | 'sqlite';
 
@@ -26,6 +29,9 @@ export type Database = {
   /** Loaded when it is wanted first: it takes 0.1 s and 15 MB, and most of what a process serves does without. */
   orm(): Promise<MikroORM>;
   close(): Promise<void>;
+  readonly terms: TermWords;
+  /** Each new connection is looked over, by statements on it, before anybody gets it; where that fails nobody does. */
+  onConnection?(look: (sql: JobSql) => Promise<void>): void;
 };
 
 export type OpeningSettings = {
@@ -101,7 +107,12 @@ export function openPostgres(
   const types = new TypeOverrides();
   for (const type of TIMES) types.setTypeParser(type, (text) => text);
   const options = postgresOptions(settings, purpose);
-  const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options });
+  let look: ((sql: JobSql) => Promise<void>) | undefined;
+  const verify = (client: FreshConnection, done: (error?: unknown) => void) => {
+    if (look === undefined) done();
+    else look(freshJobs(client)).then(() => done(), done);
+  };
+  const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options, verify });
   ignoreLostConnections(pool);
   if (purpose === 'serve') endSilentConnections(pool as never, options.connectionTimeoutMillis + GRACE_MS);
   surviveOnPostgres(pool as never);
@@ -110,6 +121,10 @@ export function openPostgres(
     ...(settings.isCluster && { isCluster: true }),
     native: pool,
     all: async (text) => (await pool.query(text)).rows,
+    terms: POSTGRES_TERMS,
+    onConnection: (wanted) => {
+      look = wanted;
+    },
     ...onceMade(
       async () => orm(new (await kyselyDialects()).PostgresDialect({ pool })),
       () => pool.end(),
@@ -131,12 +146,30 @@ export function openSqlite(file: string, orm: (driverOptions: object) => Promise
     dialect: 'sqlite',
     native: database,
     all: async (text) => database.prepare(text).all(),
+    terms: sqliteTerms(file),
     ...onceMade(
       async () => orm(new (await kyselyDialects()).SqliteDialect({ database })),
       async () => {
         database.close();
       },
     ),
+  };
+}
+
+/** A connection of the pool that nobody has yet. */
+type FreshConnection = {
+  query(query: { readonly text: string; readonly values: readonly Parameter[] }): Promise<{
+    readonly rows: Row[];
+    readonly rowCount: number | null;
+  }>;
+};
+
+function freshJobs(client: FreshConnection): JobSql {
+  const query = (text: string, values: readonly Parameter[]) =>
+    reaching(() => client.query({ text, values }));
+  return {
+    all: async ({ text }, ...values) => (await query(text, values)).rows,
+    change: async ({ text }, ...values) => (await query(text, values)).rowCount ?? 0,
   };
 }
 
