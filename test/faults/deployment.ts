@@ -1,0 +1,247 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
+import { startedProgram, startOptions } from '../support/start-options.ts';
+import { type Answer, type Callable, type CallOptions, ROOT } from '../support/test-service.ts';
+
+const CALL_MS = 20_000;
+const START_MS = 60_000;
+const STOP_MS = 30_000;
+const KEPT_ERRORS = 4_000;
+
+/** The caller was told nothing: what it asked for may have happened or not. */
+export class NoAnswer extends Error {}
+/** Nobody took the connection, so nothing was asked for. */
+class Refused extends NoAnswer {}
+
+export type DeploymentOptions = {
+  readonly processes: number;
+  readonly databaseUrl: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Options of Node for one of them, behind those of `npm start`. */
+  readonly nodeOptions?: readonly string[];
+};
+
+class Member {
+  readonly port: number;
+  readonly folder: string;
+  agent = new Agent({ keepAlive: true });
+  child: ChildProcess | undefined;
+  /** Calls go to it. */
+  isServing = false;
+  errors = '';
+
+  constructor(port: number, folder: string) {
+    this.port = port;
+    this.folder = folder;
+  }
+}
+
+let program: string | undefined;
+
+/** The service as it is deployed: one process or several that share a database, each with a folder that outlives it. */
+export class Deployment implements Callable {
+  readonly members: readonly Member[];
+  readonly address: string;
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly #nodeOptions: readonly string[];
+  #turn = 0;
+
+  private constructor(folder: string, members: readonly Member[], options: DeploymentOptions) {
+    this.folder = folder;
+    this.members = members;
+    this.address = `http://localhost:${members[0]?.port}`;
+    this.#nodeOptions = options.nodeOptions ?? [];
+    this.environment = {
+      HOST: '127.0.0.1',
+      PUBLIC_URL: this.address,
+      DATABASE_URL: options.databaseUrl,
+      MASTER_SECRET: 'a master secret for what is broken 0123456789',
+      AUTH_CLIENT_ID: ROOT.clientId,
+      AUTH_CLIENT_SECRET: ROOT.secret,
+      OUTBOUND_ALLOW: '127.0.0.1/32',
+      LOG_LEVEL: 'warn',
+      DATABASE_TIMEOUT: '5',
+      STATUS_CAPACITY: '1000',
+      ...Object.fromEntries(['TOKEN', 'NONCE', 'LOGIN', 'OFFER'].map((name) => [`RATE_LIMIT_${name}`, '0'])),
+      ...options.environment,
+    };
+  }
+
+  static async start(options: DeploymentOptions): Promise<Deployment> {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-faults-'));
+    const members: Member[] = [];
+    while (members.length < options.processes) {
+      const own = join(folder, String(members.length));
+      mkdirSync(own);
+      members.push(new Member(await freePort(createServer), own));
+    }
+    const deployment = new Deployment(folder, members, options);
+    try {
+      for (const at of members.keys()) await deployment.begin(at);
+    } catch (error) {
+      await deployment.end();
+      throw error;
+    }
+    return deployment;
+  }
+
+  #at(at: number): Member {
+    const member = this.members[at];
+    if (member === undefined) throw new Error(`there is no process ${at}`);
+    return member;
+  }
+
+  pidOf(at: number): number {
+    return this.#at(at).child?.pid ?? 0;
+  }
+
+  /** Starts one and waits until it is healthy. */
+  async begin(at: number): Promise<void> {
+    const member = this.#at(at);
+    program ??= startedProgram();
+    const start = startOptions();
+    const child = spawn(process.execPath, [...start.nodeOptions, ...this.#nodeOptions, program], {
+      env: {
+        ...bareEnvironment(),
+        ...start.environment,
+        ...this.environment,
+        DATA_FOLDER: member.folder,
+        PORT: String(member.port),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    member.child = child;
+    member.errors = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        member.errors = (member.errors + text).slice(-KEPT_ERRORS);
+      });
+    const deadline = performance.now() + START_MS;
+    while (!(await this.isHealthy(at))) {
+      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
+        child.kill('SIGKILL');
+        throw new Error(`process ${at} did not start:\n${member.errors}`);
+      }
+      await pause(25);
+    }
+    member.isServing = true;
+  }
+
+  async isHealthy(at: number): Promise<boolean> {
+    const answer = await this.#send(this.#at(at), 'GET', '/health', {}).catch(() => undefined);
+    return answer?.status === 200;
+  }
+
+  /** Without a word to anybody. */
+  async kill(at: number): Promise<void> {
+    await this.#signal(at, 'SIGKILL');
+  }
+
+  /** In order. @returns how it ended. */
+  async stop(at: number): Promise<void> {
+    await this.#signal(at, 'SIGTERM');
+  }
+
+  async #signal(at: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const member = this.#at(at);
+    const { child } = member;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    member.isServing = signal === 'SIGTERM' && member.isServing;
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    child.kill(signal);
+    await ended;
+    clearTimeout(timer);
+    member.isServing = false;
+    member.agent.destroy();
+    member.agent = new Agent({ keepAlive: true });
+  }
+
+  /** One call, to the processes in turn; who is not there is passed over. @throws NoAnswer */
+  async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    const inside = path.startsWith(this.address) ? path.slice(this.address.length) : path;
+    const first = this.#turn++;
+    for (let tried = 0; tried < this.members.length; tried++) {
+      const member = this.#at((first + tried) % this.members.length);
+      if (!member.isServing) continue;
+      try {
+        return await this.#send(member, method, inside, options);
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+      }
+    }
+    throw new Refused('no process takes connections');
+  }
+
+  /** A call of one of them. */
+  callAt(at: number, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    return this.#send(this.#at(at), method, path, options);
+  }
+
+  #send(member: Member, method: string, path: string, options: CallOptions): Promise<Answer> {
+    const { token, json, form, text, headers } = options;
+    const body =
+      json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
+    const type = json !== undefined ? 'application/json' : form && 'application/x-www-form-urlencoded';
+    return new Promise((resolve, reject) => {
+      const sent = request({
+        ...{ host: '127.0.0.1', port: member.port, method, path, agent: member.agent },
+        headers: {
+          Host: `localhost:${this.members[0]?.port}`,
+          ...(type && { 'Content-Type': type }),
+          ...(token && { Authorization: `Bearer ${token}` }),
+          ...(body !== undefined && { 'Content-Length': Buffer.byteLength(body) }),
+          ...headers,
+        },
+      });
+      const timer = setTimeout(() => sent.destroy(new NoAnswer('no answer in time')), CALL_MS);
+      sent.once('close', () => clearTimeout(timer));
+      sent.once('error', (error: NodeJS.ErrnoException) =>
+        reject(error.code === 'ECONNREFUSED' ? new Refused(error.code) : new NoAnswer(error.code)),
+      );
+      sent.once('response', async (response) => {
+        try {
+          const content = Buffer.concat(await response.toArray()).toString();
+          const status = response.statusCode ?? 0;
+          const link = String(response.headers.link ?? '');
+          resolve({ status, headers: new Headers({ link }), text: content, body: parse(content) });
+        } catch {
+          reject(new NoAnswer('cut in the middle of an answer'));
+        }
+      });
+      sent.end(body);
+    });
+  }
+
+  async token(client_id: string, client_secret: string): Promise<string> {
+    const json = { grant_type: 'client_credentials', client_id, client_secret };
+    const answer = await this.call('POST', '/oauth2/token', { json });
+    if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${answer.text}`);
+    return answer.body.access_token;
+  }
+
+  rootToken(): Promise<string> {
+    return this.token(ROOT.clientId, ROOT.secret);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.members.map((_, at) => this.kill(at)));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

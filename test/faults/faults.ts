@@ -1,0 +1,39 @@
+import { keepCompiled } from '../support/compile-cache.ts';
+import { killService } from './kills.ts';
+import { Group } from './rounds.ts';
+
+keepCompiled();
+
+type Part = {
+  readonly name: string;
+  /** Of the full form; `FAULTS_<NAME>` states another number. */
+  readonly rounds: number;
+  readonly run: (group: Group) => Promise<void>;
+};
+
+const PARTS: readonly Part[] = [
+  { name: 'kill-postgres', rounds: 200, run: (group) => killService('postgres', 2, group) },
+  { name: 'kill-sqlite', rounds: 100, run: (group) => killService('sqlite', 1, group) },
+];
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !PARTS.some((part) => part.name === name));
+if (unknown.length > 0) {
+  console.error(`there is no ${unknown.join(', ')}; there are ${PARTS.map(({ name }) => name).join(' ')}`);
+  process.exit(2);
+}
+let isGood = true;
+for (const { name, rounds, run } of PARTS) {
+  if (asked.length > 0 && !asked.includes(name)) continue;
+  const setting = `FAULTS_${name.toUpperCase().replaceAll('-', '_')}`;
+  const group = new Group(name, Number(process.env[setting] ?? rounds));
+  try {
+    await run(group);
+  } catch (error) {
+    group.violations.push(`the suite itself: ${(error as Error).stack}`);
+  }
+  console.log(group.line);
+  for (const violation of group.violations.slice(0, 20)) console.log(`  ${violation}`);
+  isGood = isGood && group.isGood;
+}
+process.exit(isGood ? 0 : 1);
