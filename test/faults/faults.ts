@@ -1,5 +1,7 @@
 import { keepCompiled } from '../support/compile-cache.ts';
+import { halfOpen, killDatabase, promote } from './database-faults.ts';
 import { killService } from './kills.ts';
+import { cutPower } from './power-cut.ts';
 import { Group } from './rounds.ts';
 
 keepCompiled();
@@ -14,6 +16,10 @@ type Part = {
 const PARTS: readonly Part[] = [
   { name: 'kill-postgres', rounds: 200, run: (group) => killService('postgres', 2, group) },
   { name: 'kill-sqlite', rounds: 100, run: (group) => killService('sqlite', 1, group) },
+  { name: 'kill-database', rounds: 24, run: killDatabase },
+  { name: 'promote', rounds: 10, run: promote },
+  { name: 'power-cut', rounds: 60, run: cutPower },
+  { name: 'half-open', rounds: 10, run: halfOpen },
 ];
 
 const asked = process.argv.slice(2);
