@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { rawSql } from '../support/raw-sql.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
 import { entriesOf } from '../support/revocable-cards.ts';
 import { runProcess } from '../support/run-command.ts';
 import type { Answer } from '../support/test-service.ts';
@@ -10,6 +11,7 @@ import type { World } from './world.ts';
 const SPREAD_MS = 6_000;
 /** Sessions of rounds before that are looked at once more in each round; all of them in the end. */
 const SAMPLE = 20;
+const CODES = 5;
 const AT_ONCE = 8;
 const PATIENCE_MS = 60_000;
 
@@ -32,7 +34,8 @@ export class Checker {
 
   /** @param isFinal looks at everything again. @returns what is new and wrong. */
   async check(isFinal = false): Promise<readonly string[]> {
-    this.#indices();
+    this.remember();
+    await this.#spent();
     await this.#sessions(isFinal);
     await this.#lists();
     await this.#configuration();
@@ -60,7 +63,7 @@ export class Checker {
   }
 
   /** No entry of a list stands for two credentials, over all that were ever handed out. */
-  #indices(): void {
+  remember(): void {
     for (const { session, entries } of this.#world.ledger.issuances.values()) {
       const counted = this.#countedEntries.get(session) ?? 0;
       for (const entry of entries.slice(counted)) {
@@ -72,12 +75,21 @@ export class Checker {
     }
   }
 
+  /** A code of any time before opens nothing. */
+  async #spent(): Promise<void> {
+    const { ledger, deployment, tenant } = this.#world;
+    for (const code of sampleOf(ledger.spent, CODES)) {
+      const { status } = await retried(() => new RawWallet(deployment, tenant.id).redeem(code));
+      if (status === 200) this.#fault(`a code was redeemed that had been before: ${code}`);
+    }
+  }
+
   /** What was acknowledged is on record. */
   async #sessions(isFinal: boolean): Promise<void> {
     const { issuances, presentations } = this.#world.ledger;
     const all = [...issuances.keys(), ...presentations.keys()];
     const former = all.filter((session) => this.#seen.has(session));
-    const sample = isFinal ? former : former.toSorted(() => Math.random() - 0.5).slice(0, SAMPLE);
+    const sample = isFinal ? former : sampleOf(former, SAMPLE);
     const due = [...all.filter((session) => !this.#seen.has(session)), ...sample];
     for (const session of due) this.#seen.add(session);
     await inParallel(due, (session) => this.#session(session));
@@ -211,8 +223,13 @@ export class Checker {
   }
 }
 
+function sampleOf<T>(all: readonly T[], count: number): readonly T[] {
+  if (all.length <= count) return all;
+  return Array.from({ length: count }, () => all[Math.floor(Math.random() * all.length)] as T);
+}
+
 /** While something comes back, a question may need another attempt; it changes nothing. */
-async function retried<T>(ask: () => Promise<T>): Promise<T> {
+export async function retried<T>(ask: () => Promise<T>): Promise<T> {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
     try {

@@ -50,7 +50,7 @@ export class Deployment implements Callable {
   readonly members: readonly Member[];
   readonly address: string;
   readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
+  environment: Readonly<Record<string, string>>;
   readonly #nodeOptions: readonly string[];
   #turn = 0;
 
@@ -101,6 +101,15 @@ export class Deployment implements Callable {
 
   pidOf(at: number): number {
     return this.#at(at).child?.pid ?? 0;
+  }
+
+  /** Where the database is from the next start on. */
+  moveTo(databaseUrl: string): void {
+    this.environment = { ...this.environment, DATABASE_URL: databaseUrl };
+  }
+
+  folderOf(at: number): string {
+    return this.#at(at).folder;
   }
 
   /** Starts one and waits until it is healthy. */

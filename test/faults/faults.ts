@@ -1,8 +1,13 @@
 import { keepCompiled } from '../support/compile-cache.ts';
 import { halfOpen, killDatabase, promote } from './database-faults.ts';
+import { fillDiskOfPostgres, fillDiskOfSqlite } from './full-disk.ts';
 import { killService } from './kills.ts';
 import { cutPower } from './power-cut.ts';
+import { besideNoise, jumpClocks, rollingRestart } from './process-faults.ts';
+import { promoteLagging, restore } from './rewinds.ts';
 import { Group } from './rounds.ts';
+import { loseBroker, loseVault } from './server-faults.ts';
+import { soak } from './soak.ts';
 
 keepCompiled();
 
@@ -19,7 +24,19 @@ const PARTS: readonly Part[] = [
   { name: 'kill-database', rounds: 24, run: killDatabase },
   { name: 'promote', rounds: 10, run: promote },
   { name: 'power-cut', rounds: 60, run: cutPower },
+  { name: 'promote-lagging', rounds: 4, run: promoteLagging },
+  { name: 'restore-postgres', rounds: 4, run: (group) => restore('postgres', group) },
+  { name: 'restore-sqlite', rounds: 4, run: (group) => restore('sqlite', group) },
+  { name: 'full-disk-sqlite', rounds: 10, run: fillDiskOfSqlite },
+  { name: 'full-disk-postgres', rounds: 10, run: fillDiskOfPostgres },
   { name: 'half-open', rounds: 10, run: halfOpen },
+  { name: 'clocks', rounds: 12, run: jumpClocks },
+  { name: 'rolling-restart', rounds: 10, run: rollingRestart },
+  { name: 'noisy-tenant', rounds: 2, run: besideNoise },
+  { name: 'broker', rounds: 6, run: loseBroker },
+  { name: 'vault', rounds: 6, run: loseVault },
+  // Its rounds are minutes.
+  { name: 'soak', rounds: 30, run: soak },
 ];
 
 const asked = process.argv.slice(2);

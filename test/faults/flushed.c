@@ -18,7 +18,8 @@ static int (*real_fdatasync)(int);
 static void keep(int fd) {
   const char *files = getenv("FLUSHED_FILES"), *folder = getenv("FLUSHED_FOLDER");
   char link[64], path[PATH_MAX], copy[PATH_MAX], part[PATH_MAX];
-  static _Thread_local char bytes[1 << 20];
+  enum { CHUNK = 1 << 20 };
+  char *bytes;
   if (files == NULL || folder == NULL) return;
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
@@ -30,9 +31,11 @@ static void keep(int fd) {
   snprintf(part, sizeof part, "%s/%s.part", folder, name);
   int from = open(path, O_RDONLY | O_CLOEXEC);
   int to = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (from < 0 || to < 0) abort();
-  for (ssize_t got; (got = read(from, bytes, sizeof bytes)) != 0;)
+  bytes = malloc(CHUNK);
+  if (from < 0 || to < 0 || bytes == NULL) abort();
+  for (ssize_t got; (got = read(from, bytes, CHUNK)) != 0;)
     if (got < 0 || write(to, bytes, (size_t)got) != got) abort();
+  free(bytes);
   close(from);
   close(to);
   if (rename(part, copy) != 0) abort();

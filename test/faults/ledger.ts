@@ -44,13 +44,19 @@ export class Ledger {
   /** What no checker has to look for, because an answer said it. */
   readonly violations: string[] = [];
   readonly counts = { answered: 0, unanswered: 0, unavailable: 0 };
+  /** Codes that were redeemed, also where that is forgotten rightly. */
+  readonly spent: string[] = [];
   readonly #file: string;
+  /** Sessions about which something was said since the mark. */
+  readonly #since = new Set<string>();
+  #toldAtMark = 0;
 
   constructor(file: string) {
     this.#file = file;
   }
 
-  note(what: string, about: object): void {
+  note(what: string, about: { readonly session?: string; readonly [name: string]: unknown }): void {
+    if (about.session !== undefined) this.#since.add(about.session);
     appendFileSync(this.#file, `${JSON.stringify({ at: new Date().toISOString(), what, ...about })}\n`);
   }
 
@@ -62,6 +68,20 @@ export class Ledger {
   violate(what: string): void {
     this.violations.push(what);
     this.note('violation', { detail: what });
+  }
+
+  /** From here on, what is said may be lost with the database. */
+  mark(): void {
+    this.#since.clear();
+    this.#toldAtMark = this.config.told;
+  }
+
+  /** The database is as it was at the mark, and an operator knows it. What was handed out stays handed out. */
+  lose(): void {
+    for (const session of this.#since)
+      for (const known of [this.issuances, this.presentations, this.deliveries]) known.delete(session);
+    this.config.told = this.#toldAtMark;
+    this.note('lost', { sessions: this.#since.size });
   }
 
   offered(session: string): Issuance {
@@ -83,6 +103,7 @@ export class Ledger {
 
   redeemed(issuance: Issuance): void {
     issuance.redeemed++;
+    if (issuance.code !== undefined) this.spent.push(issuance.code);
     this.note('redeemed', { session: issuance.session });
     if (issuance.redeemed > 1) this.violate(`the code of ${issuance.session} was redeemed twice`);
   }

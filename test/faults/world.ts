@@ -22,7 +22,7 @@ export class World {
   readonly tenant: Tenant;
   /** What wallets show. */
   readonly held: readonly Held[];
-  readonly databaseUrl: string;
+  databaseUrl: string;
 
   private constructor(parts: Omit<World, 'end' | 'call'>) {
     this.deployment = parts.deployment;
@@ -35,6 +35,16 @@ export class World {
 
   static async open(options: DeploymentOptions, id = 'acme'): Promise<World> {
     const deployment = await Deployment.start(options);
+    try {
+      return await World.beside(deployment, options.databaseUrl, id);
+    } catch (error) {
+      await deployment.end();
+      throw error;
+    }
+  }
+
+  /** Another tenant of a deployment. */
+  static async beside(deployment: Deployment, databaseUrl: string, id: string): Promise<World> {
     const backend = await Backend.start();
     try {
       const ledger = new Ledger(join(deployment.folder, `${id}.ledger`));
@@ -42,11 +52,9 @@ export class World {
         ledger.delivered(String(body.session), String(headers['idempotency-key']));
         void pause(Math.random() * BACKEND_MS).then(() => response.writeHead(204).end());
       });
-      const { databaseUrl } = options;
       const set = await setUp(deployment, backend, id);
       return new World({ deployment, backend, ledger, databaseUrl, ...set });
     } catch (error) {
-      await deployment.end();
       await backend.close();
       throw error;
     }
