@@ -7,7 +7,6 @@ import type { Answer } from '../support/test-service.ts';
 import { keyOf } from './ledger.ts';
 import type { World } from './world.ts';
 
-/** Until what one process was told is served by all. */
 const SPREAD_MS = 6_000;
 /** Sessions of rounds before that are looked at once more in each round; all of them in the end. */
 const SAMPLE = 20;
@@ -18,6 +17,7 @@ const PATIENCE_MS = 60_000;
 /** Compares what callers were told with what the service says and has on record. */
 export class Checker {
   readonly #world: World;
+  readonly #spreadMs: number;
   readonly #violations: string[] = [];
   /** What was looked at when it was new. */
   readonly #seen = new Set<string>();
@@ -28,26 +28,29 @@ export class Checker {
   readonly #audited = new Map<string, number>();
   #anchors: readonly string[] = [];
 
-  constructor(world: World) {
+  /** @param spreadMs until what one process was told is served by all. */
+  constructor(world: World, spreadMs = SPREAD_MS) {
     this.#world = world;
+    this.#spreadMs = spreadMs;
   }
 
-  /** @param isFinal looks at everything again. @returns what is new and wrong. */
-  async check(isFinal = false): Promise<readonly string[]> {
+  /**
+   * @param all looks at everything again. @param deliveries waits until each has ended, which takes a job of the service some seconds.
+   * @returns what is new and wrong.
+   */
+  async check({ all = false, deliveries = false } = {}): Promise<readonly string[]> {
     this.remember();
     await this.#spent();
-    await this.#sessions(isFinal);
+    await this.#sessions(all);
     await this.#lists();
     await this.#configuration();
     await this.#auditLog();
-    if (isFinal) {
-      await this.#deliveries();
-      await this.#auditChain();
-    }
+    if (deliveries) await this.#deliveries();
+    if (all) await this.#auditChain();
     const { violations } = this.#world.ledger;
-    const all = [...violations.slice(this.#reported), ...this.#violations.splice(0)];
+    const found = [...violations.slice(this.#reported), ...this.#violations.splice(0)];
     this.#reported = violations.length;
-    return all;
+    return found;
   }
 
   /** What the database has forgotten rightly, since it was put back in time by somebody who said so. */
@@ -115,7 +118,7 @@ export class Checker {
   /** Who was revoked stays it, in the list that each process serves, and nobody else is. */
   async #lists(): Promise<void> {
     const { issuances } = this.#world.ledger;
-    const end = performance.now() + SPREAD_MS;
+    const end = performance.now() + this.#spreadMs;
     for (;;) {
       const wrong: string[] = [];
       for (const at of this.#world.deployment.members.keys()) {
@@ -201,7 +204,10 @@ export class Checker {
         ({ state, result }: Record<string, string>) => state ?? result,
       );
       if (ids !== 1) this.#fault(`the backend heard of ${session} under ${ids} ids`);
-      if (body?.status !== 'completed' || states.join() !== 'delivered')
+      // Of what was refused the backend is told, too.
+      const { wasRefused } = ledger.presentations.get(session) ?? {};
+      const ends = wasRefused ? ['completed', 'failed'] : ['completed'];
+      if (!ends.includes(body?.status) || states.join() !== 'delivered')
         this.#fault(`the backend heard of ${session}, which is ${body?.status}, ${states}`);
     });
   }

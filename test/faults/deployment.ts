@@ -18,7 +18,7 @@ const KEPT_ERRORS = 4_000;
 /** The caller was told nothing: what it asked for may have happened or not. */
 export class NoAnswer extends Error {}
 /** Nobody took the connection, so nothing was asked for. */
-class Refused extends NoAnswer {}
+export class Refused extends NoAnswer {}
 
 export type DeploymentOptions = {
   readonly processes: number;

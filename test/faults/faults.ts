@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { keepCompiled } from '../support/compile-cache.ts';
 import { halfOpen, killDatabase, promote } from './database-faults.ts';
 import { fillDiskOfPostgres, fillDiskOfSqlite } from './full-disk.ts';
@@ -9,6 +10,10 @@ import { Group } from './rounds.ts';
 import { loseBroker, loseVault } from './server-faults.ts';
 import { soak } from './soak.ts';
 
+/**
+ * `npm run test:faults -- [parts]`: breaks what the service runs on, again and again, and compares what callers were told with
+ * what is on record. Ends with 0 when nothing is wrong.
+ */
 keepCompiled();
 
 type Part = {

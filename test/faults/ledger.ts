@@ -24,6 +24,8 @@ export type Presentation = {
   presented: number;
   /** Whether an answer to it was sent at all. */
   wasAnswered: boolean;
+  /** Whether a wallet was told that its answer is no good. */
+  wasRefused: boolean;
   /** Successes of those who brought the response code. */
   brought: number;
 };
@@ -43,7 +45,8 @@ export class Ledger {
   readonly deliveries = new Map<string, Map<string, number>>();
   /** What no checker has to look for, because an answer said it. */
   readonly violations: string[] = [];
-  readonly counts = { answered: 0, unanswered: 0, unavailable: 0 };
+  /** `refused` are attempts that nobody took. */
+  readonly counts = { answered: 0, unanswered: 0, refused: 0, unavailable: 0 };
   /** Codes that were redeemed, also where that is forgotten rightly. */
   readonly spent: string[] = [];
   readonly #file: string;
@@ -95,7 +98,14 @@ export class Ledger {
   }
 
   requested(session: string, isHooked: boolean): Presentation {
-    const presentation = { session, isHooked, presented: 0, wasAnswered: false, brought: 0 };
+    const presentation = {
+      session,
+      isHooked,
+      presented: 0,
+      wasAnswered: false,
+      wasRefused: false,
+      brought: 0,
+    };
     this.presentations.set(session, presentation);
     this.note('requested', { session, isHooked });
     return presentation;

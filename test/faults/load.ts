@@ -3,7 +3,7 @@ import { bind, decode, encrypt } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { CARD, type Entry } from '../support/revocable-cards.ts';
 import type { Answer } from '../support/test-service.ts';
-import { NoAnswer } from './deployment.ts';
+import { NoAnswer, Refused } from './deployment.ts';
 import type { Issuance, Presentation } from './ledger.ts';
 import type { World } from './world.ts';
 
@@ -88,8 +88,13 @@ export class Load {
         isSure = false;
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error;
+        if (error instanceof Refused) {
+          counts.refused++;
+          continue;
+        }
         counts.unanswered++;
-        isSure = isSure && error.message === 'ECONNREFUSED';
+        ledger.note('no answer', { step: what, why: error.message });
+        isSure = false;
       }
     }
     throw new NoAnswer(`${what}: given up`);
@@ -216,6 +221,7 @@ export class Load {
       return deployment.call('POST', asked.payload['response_uri'], { form });
     };
     const taken = await this.#must('presentation', 200, answer);
+    presentation.wasRefused = taken === undefined;
     if (taken === undefined) return;
     ledger.presented(presentation);
     await this.#comeBack(presentation, taken.body.redirect_uri);

@@ -79,9 +79,11 @@ export function rollingRestart(group: Group): Promise<void> {
       }
       await load.stop();
       const cut = ledger.counts.unanswered - before.unanswered;
-      const refused = ledger.counts.unavailable - before.unavailable;
-      if (cut > 0) group.violations.push(`round ${number}: ${cut} requests had no answer`);
-      if (refused > 0) group.violations.push(`round ${number}: ${refused} requests got 503`);
+      const refused = ledger.counts.refused - before.refused;
+      const unavailable = ledger.counts.unavailable - before.unavailable;
+      if (cut > 0) group.violations.push(`round ${number}: ${cut} requests were cut`);
+      if (refused > 0) group.violations.push(`round ${number}: nobody took ${refused} requests`);
+      if (unavailable > 0) group.violations.push(`round ${number}: ${unavailable} requests got 503`);
     });
   });
 }
@@ -110,7 +112,7 @@ export function besideNoise(group: Group): Promise<void> {
         const load2 = new Load(quiet).start();
         await pause(500);
         await load2.stop();
-        group.violations.push(...(await own.check(true)));
+        group.violations.push(...(await own.check({ all: true, deliveries: true })));
       });
     } finally {
       await quiet.backend.close();
