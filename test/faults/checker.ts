@@ -4,6 +4,7 @@ import { RawWallet } from '../support/raw-wallet.ts';
 import { entriesOf } from '../support/revocable-cards.ts';
 import { runProcess } from '../support/run-command.ts';
 import type { Answer } from '../support/test-service.ts';
+import { inParallel, retried, sampleOf } from './asking.ts';
 import { keyOf } from './ledger.ts';
 import type { World } from './world.ts';
 
@@ -11,7 +12,6 @@ const SPREAD_MS = 6_000;
 /** Sessions of rounds before that are looked at once more in each round; all of them in the end. */
 const SAMPLE = 20;
 const CODES = 5;
-const AT_ONCE = 8;
 const PATIENCE_MS = 60_000;
 
 /** Compares what callers were told with what the service says and has on record. */
@@ -227,32 +227,4 @@ export class Checker {
   #ask(path: string): Promise<Answer> {
     return retried(() => this.#world.call('GET', path));
   }
-}
-
-function sampleOf<T>(all: readonly T[], count: number): readonly T[] {
-  if (all.length <= count) return all;
-  return Array.from({ length: count }, () => all[Math.floor(Math.random() * all.length)] as T);
-}
-
-/** While something comes back, a question may need another attempt; it changes nothing. */
-export async function retried<T>(ask: () => Promise<T>): Promise<T> {
-  const end = performance.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      const answer = await ask();
-      const status = (answer as { status?: number } | undefined)?.status ?? 0;
-      if (status < 500 || performance.now() > end) return answer;
-    } catch (error) {
-      if (performance.now() > end) throw error;
-    }
-    await pause(100);
-  }
-}
-
-async function inParallel<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
-  const left = [...all];
-  const one = async () => {
-    for (let next = left.pop(); next !== undefined; next = left.pop()) await work(next);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, one));
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,16 +9,11 @@ import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
 import { startedProgram, startOptions } from '../support/start-options.ts';
 import { type Answer, type Callable, type CallOptions, ROOT } from '../support/test-service.ts';
+import { Refused, send } from './calls.ts';
 
-const CALL_MS = 20_000;
 const START_MS = 60_000;
 const STOP_MS = 30_000;
 const KEPT_ERRORS = 4_000;
-
-/** The caller was told nothing: what it asked for may have happened or not. */
-export class NoAnswer extends Error {}
-/** Nobody took the connection, so nothing was asked for. */
-export class Refused extends NoAnswer {}
 
 export type DeploymentOptions = {
   readonly processes: number;
@@ -57,6 +52,7 @@ export class Deployment implements Callable {
   private constructor(folder: string, members: readonly Member[], options: DeploymentOptions) {
     this.folder = folder;
     this.members = members;
+    process.once('exit', this.#killAll);
     this.address = `http://localhost:${members[0]?.port}`;
     this.#nodeOptions = options.nodeOptions ?? [];
     this.environment = {
@@ -196,38 +192,8 @@ export class Deployment implements Callable {
   }
 
   #send(member: Member, method: string, path: string, options: CallOptions): Promise<Answer> {
-    const { token, json, form, text, headers } = options;
-    const body =
-      json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
-    const type = json !== undefined ? 'application/json' : form && 'application/x-www-form-urlencoded';
-    return new Promise((resolve, reject) => {
-      const sent = request({
-        ...{ host: '127.0.0.1', port: member.port, method, path, agent: member.agent },
-        headers: {
-          Host: `localhost:${this.members[0]?.port}`,
-          ...(type && { 'Content-Type': type }),
-          ...(token && { Authorization: `Bearer ${token}` }),
-          ...(body !== undefined && { 'Content-Length': Buffer.byteLength(body) }),
-          ...headers,
-        },
-      });
-      const timer = setTimeout(() => sent.destroy(new NoAnswer('no answer in time')), CALL_MS);
-      sent.once('close', () => clearTimeout(timer));
-      sent.once('error', (error: NodeJS.ErrnoException) =>
-        reject(error.code === 'ECONNREFUSED' ? new Refused(error.code) : new NoAnswer(error.code)),
-      );
-      sent.once('response', async (response) => {
-        try {
-          const content = Buffer.concat(await response.toArray()).toString();
-          const status = response.statusCode ?? 0;
-          const link = String(response.headers.link ?? '');
-          resolve({ status, headers: new Headers({ link }), text: content, body: parse(content) });
-        } catch {
-          reject(new NoAnswer('cut in the middle of an answer'));
-        }
-      });
-      sent.end(body);
-    });
+    const { port, agent } = member;
+    return send({ port, agent, host: new URL(this.address).host }, method, path, options);
   }
 
   async token(client_id: string, client_secret: string): Promise<string> {
@@ -241,16 +207,13 @@ export class Deployment implements Callable {
     return this.token(ROOT.clientId, ROOT.secret);
   }
 
+  readonly #killAll = () => {
+    for (const { child } of this.members) child?.kill('SIGKILL');
+  };
+
   async end(): Promise<void> {
+    process.off('exit', this.#killAll);
     await Promise.all(this.members.map((_, at) => this.kill(at)));
     rmSync(this.folder, { recursive: true, force: true });
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -22,8 +22,6 @@ export type Presentation = {
   readonly isHooked: boolean;
   /** Answers with success to a wallet. */
   presented: number;
-  /** Whether an answer to it was sent at all. */
-  wasAnswered: boolean;
   /** Whether a wallet was told that its answer is no good. */
   wasRefused: boolean;
   /** Successes of those who brought the response code. */
@@ -102,7 +100,7 @@ export class Ledger {
       session,
       isHooked,
       presented: 0,
-      wasAnswered: false,
+
       wasRefused: false,
       brought: 0,
     };

@@ -4,7 +4,8 @@ import { type DatabaseKind, databases, type TestDatabase } from '../support/data
 import { rawSql } from '../support/raw-sql.ts';
 import { runProcess } from '../support/run-command.ts';
 import { Cluster, canMakeClusters, MovingAddress, until } from '../support/standby.ts';
-import { Checker, retried } from './checker.ts';
+import { retried } from './asking.ts';
+import { Checker } from './checker.ts';
 import { recovered } from './database-faults.ts';
 import { Load } from './load.ts';
 import { type Group, rounds } from './rounds.ts';
