@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import type { Container } from 'inversify';
 import { Admission } from '../adapters/http/admission.ts';
 import type { OrmStore } from '../adapters/persistence/orm-store.ts';
@@ -82,6 +83,7 @@ export function startWatching(container: Container, settings: Settings, server: 
   const draining = container.get(Draining);
   const admission = container.get(Admission);
   metrics.watch('cache_bytes', cacheBytes);
+  metrics.watch('heap_limit_bytes', () => ({ '': getHeapStatistics().heap_size_limit }));
   metrics.watch('draining', () => ({ '': Number(draining.isUnderWay) }));
   metrics.watch('requests_waiting', () => ({ '': admission.waitingCount }));
   metrics.watch('http_connections', () => ({ '': server.connectionCount }));

@@ -1,5 +1,4 @@
 import { createServer } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
