@@ -2,6 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Container } from 'inversify';
 import { Admission } from '../adapters/http/admission.ts';
 import type { OrmStore } from '../adapters/persistence/orm-store.ts';
+import type { MeasuredProcess } from '../adapters/system/metrics/merged-text.ts';
 import type { Observer } from '../adapters/system/observed/observer.ts';
 import { cacheBytes } from '../application/bounded.ts';
 import { CheckHealth } from '../application/health/check-health.ts';
@@ -13,11 +14,10 @@ import type { HttpServer } from './http-server.ts';
 import { packageVersion } from './service-settings.ts';
 import { find } from './wire.ts';
 
+export type { MeasuredProcess };
+
 /** How often the parts of the health answer are looked at for metrics, besides when somebody asks. */
 const HEALTH_MS = 15_000;
-
-/** What one process measured, in the form in which several are added up. */
-export type MeasuredProcess = object[];
 
 export type Telemetry = {
   readonly metrics?: Metrics;

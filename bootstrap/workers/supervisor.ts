@@ -9,6 +9,7 @@ import { startFailure } from '../start-failure.ts';
 import { GRACE_MS } from '../stopping.ts';
 import { Handover } from './handover.ts';
 import { RestartPause } from './restart-pause.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
 
 /** Beyond its grace a worker has this long to let go of what it holds. */
@@ -29,6 +30,7 @@ export class Supervisor {
   readonly #workers = new Set<WorkerProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
   readonly #closers = new Closers();
+  readonly #metrics = new WorkerMetrics<WorkerProcess>();
   #restartCount = 0;
   #isDraining = false;
   #isStopping = false;
@@ -84,14 +86,8 @@ export class Supervisor {
     for (const worker of this.#workers) worker.kill();
   }
 
-  /** One answer for all workers; those that say nothing are left out. */
-  async #readMetrics(): Promise<string> {
-    const { mergedText } = await import('../../adapters/system/metrics/merged-text.ts');
-    const all = await Promise.all(Array.from(this.#workers, (worker) => worker.measure()));
-    return mergedText(
-      all.filter((metrics) => metrics.length > 0),
-      this.#restartCount,
-    );
+  #readMetrics(): Promise<string> {
+    return this.#metrics.text(this.#workers, this.#restartCount);
   }
 
   async #endWorkers(): Promise<WorkerEnd[]> {
@@ -119,7 +115,10 @@ export class Supervisor {
       gone: (one) => this.#handover.remove(one),
     });
     this.#workers.add(worker);
-    void worker.ended.then(() => this.#workers.delete(worker));
+    void worker.ended.then(() => {
+      this.#workers.delete(worker);
+      return this.#metrics.remove(worker);
+    });
     await worker.ready;
     if (this.#isDraining) worker.drain();
     this.#handover.add(worker);

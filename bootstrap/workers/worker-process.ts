@@ -98,9 +98,10 @@ export class WorkerProcess {
     this.#send({ type: 'stop' });
   }
 
-  /** @returns what it measured; nothing where it does not say so in time. */
-  async measure(): Promise<MeasuredProcess> {
-    return (await this.#measurements.ask((id) => this.#send({ type: 'measure', id }))) ?? [];
+  /** @returns what it measured; undefined where it does not say so in time. */
+  async measure(): Promise<MeasuredProcess | undefined> {
+    const measured = await this.#measurements.ask((id) => this.#send({ type: 'measure', id }));
+    return measured?.length === 0 ? undefined : measured;
   }
 
   async #tellMetrics(id: number, readMetrics: () => Promise<string>): Promise<void> {

@@ -188,4 +188,19 @@ describe('metrics of several workers', function () {
     expect(text).to.include('nodejs_eventloop_lag_p99_seconds');
     expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
   });
+
+  it('become no smaller when a worker ends and another one follows', async () => {
+    const labels = { method: 'GET', route: '/', status: '200' };
+    const counted = async () => sumOf(await scrape(service.address), 'vidimus_http_requests_total', labels);
+    const before = await counted();
+    expect(before).to.be.at.least(20);
+    const [killed] = service.workers;
+    if (killed === undefined) throw new Error('no worker said that it started');
+    process.kill(killed, 'SIGKILL');
+    await service.line(({ msg }) => msg === 'a worker was started anew');
+    expect(await counted()).to.equal(before);
+    await callsTo(service.address).call('GET', '/');
+    expect(await counted()).to.equal(before + 1);
+    expect(sumOf(await scrape(service.address), 'vidimus_worker_restarts_total')).to.equal(1);
+  });
 });

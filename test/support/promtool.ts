@@ -81,11 +81,11 @@ function seriesOf(scrapes: Scrapes): readonly Series[] {
     const [from, to] = [old.get(series), fresh.get(series)];
     if (after === undefined) return { series, values: `${numeral(from)}x${BEFORE}` };
     if (isCounter(series)) {
-      const [first, last] = [from ?? 0, to ?? from ?? 0];
-      return {
-        series,
-        values: `${numeral(first)}x${BEFORE} ${numeral(first)}+${numeral(Math.max(0, last - first))}x${LASTS}`,
-      };
+      const last = to ?? from ?? 0;
+      // One that was not there appears with what it is: Prometheus does not see that it grew until then.
+      const [before, first] = from === undefined ? ['_', last] : [numeral(from), from];
+      const growth = numeral(Math.max(0, last - (from ?? 0)));
+      return { series, values: `${before}x${BEFORE} ${numeral(first)}+${growth}x${LASTS}` };
     }
     return { series, values: gaugeOf(series, from, to, scrapes) };
   });

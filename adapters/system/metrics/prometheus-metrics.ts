@@ -15,6 +15,8 @@ export const PREFIX = 'vidimus_';
 // `job` is a label that Prometheus gives itself, so jobs are named by `task`.
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SIGNING_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** There from the start, at 0: of a number that appears with the first one nobody sees that it grew. */
+const UNEXPECTED = 500;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 type Settings = {
@@ -28,6 +30,7 @@ export class PrometheusMetrics extends Metrics {
   readonly registry = new Registry();
   readonly #tenants: TenantLabels;
   readonly #requests;
+  readonly #unexpected;
   readonly #requestSeconds;
   readonly #sessions;
   readonly #webhooks;
@@ -51,6 +54,11 @@ export class PrometheusMetrics extends Metrics {
     const info = this.#gauge('info', 'The release that runs', ['version'], 'first');
     info.set({ version }, 1);
     this.#requests = this.#counter('http_requests_total', 'Answered requests', ['method', 'route', 'status']);
+    this.#unexpected = this.#counter(
+      'unexpected_failures_total',
+      'Requests that failed in a way that nobody foresaw',
+      [],
+    );
     this.#requestSeconds = this.#histogram(
       'http_request_duration_seconds',
       'From the head of a request to the end of its answer',
@@ -112,6 +120,7 @@ export class PrometheusMetrics extends Metrics {
   override request({ method, route, status, seconds }: RequestMeasure): void {
     const known = METHODS.has(method) ? method : 'other';
     this.#requests.inc({ method: known, route, status });
+    if (status === UNEXPECTED) this.#unexpected.inc();
     this.#requestSeconds.observe({ method: known, route }, seconds);
   }
 
