@@ -1,7 +1,9 @@
+import { createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { sqliteDriver } from '../../adapters/persistence/drivers.ts';
+import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { Shop } from '../support/present.ts';
 import { openRaw } from '../support/raw-sql.ts';
@@ -61,6 +63,25 @@ describe('probes', () => {
     ]);
     for (const path of ['/health/live', '/health/ready'])
       expect((await service.call('HEAD', path)).status, path).to.equal(200);
+  });
+
+  it('say that nothing is ready where nothing can be signed, and are ready while one key provider answers', async () => {
+    const address = `http://127.0.0.1:${await freePort(createServer)}`;
+    const house = {
+      type: 'vault',
+      address,
+      mount: 'transit',
+      auth: { method: 'token', token: 'nobody-knows' },
+    };
+    const readyWith = async (config: object) => {
+      const other = await startTestService({ KMS_CONFIG: JSON.stringify(config) });
+      const { status, body } = await other.call('GET', '/health/ready');
+      await other.close();
+      return [status, body.details.keys.status];
+    };
+    expect(await readyWith({ default: 'house', providers: { house } })).to.deep.equal([503, 'down']);
+    const both = { default: 'house', providers: { house, local: { type: 'local' } } };
+    expect(await readyWith(both)).to.deep.equal([200, 'up']);
   });
 
   it('say that the process is not ready any more while it drains, and everything else is answered', async () => {
@@ -143,3 +164,27 @@ for (const kind of databases()) {
     }
   });
 }
+
+describe('A statement that PostgreSQL gives up', function () {
+  this.timeout(30_000);
+
+  it('makes the answer "try again", and no failure', async function () {
+    const database = await databases()[1]?.open();
+    if (database === undefined) return this.skip();
+    const service = await startTestService({ DATABASE_URL: database.url, DATABASE_TIMEOUT: '1' });
+    const { token } = await createTenant(service, 'acme');
+    const { run, close } = await openRaw(database.url);
+    await run('begin; lock table sessions in access exclusive mode; select 1');
+    try {
+      const answer = await service.call('GET', '/session', { token });
+      expect([answer.status, answer.body.code], answer.text).to.deep.equal([503, 'unavailable']);
+      expect(answer.headers.get('retry-after')).to.match(/^\d+$/);
+    } finally {
+      await run('rollback');
+      await close();
+    }
+    expect((await service.call('GET', '/session', { token })).status).to.equal(200);
+    await service.close();
+    await database.drop();
+  });
+});
