@@ -7,26 +7,28 @@ import {
   deadPort,
   ended,
   failingBackend,
-  failingJob,
   failingSignatures,
-  fullHeap,
   heldList,
   heldThread,
   manyConnections,
   manyWait,
   misconfigured,
-  oldRegistration,
-  oldTrustList,
   poolUsedUp,
-  restarts,
   scrapeCalm,
-  shortCertificate,
   slowBackend,
-  standingJobs,
   unforeseen,
   writesRefused,
   wrongClock,
 } from '../support/alert-causes.ts';
+import {
+  failingJob,
+  fullHeap,
+  oldRegistration,
+  oldTrustList,
+  restarts,
+  shortCertificate,
+  standingJobs,
+} from '../support/alert-causes-stored.ts';
 import { fires, promtool, RULES, type Scrapes } from '../support/promtool.ts';
 
 type Rule = {
