@@ -3,9 +3,11 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { sqliteDriver } from '../../adapters/persistence/drivers.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { Shop } from '../support/present.ts';
+import { present, Shop } from '../support/present.ts';
 import { openRaw } from '../support/raw-sql.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -164,6 +166,32 @@ for (const kind of databases()) {
     }
   });
 }
+
+describe('A presentation that is judged while the database goes away', () => {
+  it('leaves the session open, so that the wallet can send it again', async () => {
+    const database = await databases()[0]?.open();
+    if (database === undefined) throw new Error('SQLite is missing');
+    const settings = { DATABASE_URL: database.url, PORT: String(await freePort(createServer)) };
+    const shop = await Shop.open({}, () => startTestService(settings));
+    const held = await shop.issue();
+    const asked = await shop.ask();
+    await shop.close();
+    // A process that has seen nothing of it judges what is stored, and nothing comes after that.
+    const service = await startTestService(settings);
+    const verify = sinon.stub(PresentationVerifier.prototype, 'verify');
+    verify.rejects(new StoreUnavailable('the database takes too long'));
+    try {
+      const first = await present(service, asked, held);
+      expect([first.status, first.body.error], first.text).to.deep.equal([503, 'temporarily_unavailable']);
+    } finally {
+      verify.restore();
+    }
+    const second = await present(service, asked, held);
+    expect(second.status, second.text).to.equal(200);
+    await service.close();
+    await database.drop();
+  });
+});
 
 describe('A statement that PostgreSQL gives up', function () {
   this.timeout(30_000);
