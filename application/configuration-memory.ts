@@ -30,6 +30,10 @@ export class ConfigurationMemory {
     }),
   );
 
+  clear(): void {
+    this.#kept.clear();
+  }
+
   /** @returns what was made under this name, if nothing that it rests on has changed since. */
   find(state: TenantState, name: string): Kept | undefined {
     const kept = this.#kept.get(`${state.id} ${name}`);

@@ -40,6 +40,10 @@ export class Remembered {
   /** By which key an entry is found: wallets name the public id of a session and the code of a grant. */
   readonly #keys = new Map<string, string>();
 
+  clear(): void {
+    this.#entries.clear();
+  }
+
   session(tenantId: TenantId, publicId: PublicId): Session | undefined {
     const entry = this.#entries.get(`session ${tenantId} ${publicId}`);
     if (entry === undefined || !('session' in entry)) return undefined;

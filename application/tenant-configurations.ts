@@ -40,6 +40,11 @@ export class TenantConfigurations {
     ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'tenant') this.#states.delete(wakeUp.tenantId);
     });
+    ports.store.onRewind(() => {
+      this.#states.clear();
+      this.#memory.clear();
+      this.remembered.clear();
+    });
   }
 
   of(state: TenantState): TenantConfiguration {

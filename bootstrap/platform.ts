@@ -47,7 +47,7 @@ import { Traces } from '../application/ports/traces.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
 import { WorkQueue } from '../application/ports/work-queue.ts';
 import { TenantConfigurations } from '../application/tenant-configurations.ts';
-import type { Settings } from '../config/settings.ts';
+import { type Settings, SettingsError } from '../config/settings.ts';
 import { clockProbe } from './clock-check.ts';
 import type { Closers } from './closers.ts';
 import { openDispatch } from './dispatch.ts';
@@ -58,6 +58,7 @@ import { openKeyStores } from './key-stores.ts';
 import { newFileOf } from './new-database.ts';
 import { observedPorts } from './observed-ports.ts';
 import { quotasOf } from './quotas.ts';
+import { watchForRewinds } from './rewind-watch.ts';
 import { serviceSettings } from './service-settings.ts';
 import { type Telemetry, watchStore } from './telemetry.ts';
 import { trustListsProbe } from './trust-lists-check.ts';
@@ -86,9 +87,12 @@ export async function openPlatform(
   };
   const file = newFileOf(settings.DATABASE_URL);
   const opened = await OrmStore.open(database, cipher);
+  refuseOnCluster(opened, settings);
   if (file !== undefined) log.info('a new database was made', { file });
   opened.touched = (sessionId) => log.note({ sessionId });
   closers.add(() => opened.close());
+  const rewinds = await watchForRewinds(opened, settings, log);
+  closers.add(() => rewinds.close());
   await tellOfFormerSecrets(opened, cipher, log);
   watchStore(telemetry.metrics, opened, settings.DATABASE_POOL);
   const places = new Admission(settings.REQUESTS_AT_ONCE);
@@ -108,6 +112,7 @@ export async function openPlatform(
   const databaseProbe = { name: 'database', check: () => store.ping() };
   const probes = [
     databaseProbe,
+    rewinds.probe,
     clockProbe(store, clock),
     followedListsProbe(store, clock),
     trustListsProbe(store, clock, eventBus),
@@ -154,6 +159,14 @@ export async function openPlatform(
   tenantConfigurations.remembered.touched = opened.touched;
   provide(TenantConfigurations, tenantConfigurations);
   return container;
+}
+
+/** Each machine numbers its transactions for itself, so nobody could tell which events were handed on. */
+function refuseOnCluster({ isCluster }: OrmStore, { AMQP_URL }: Settings): void {
+  if (!isCluster || AMQP_URL === undefined) return;
+  throw new SettingsError([
+    'AMQP_URL: the event log of a database that is spread over several machines (Citus) cannot be handed on in order; leave it out, see docs/scale.md',
+  ]);
 }
 
 /** Former secrets are only there until everything is sealed under the present one. */

@@ -153,3 +153,19 @@ export const amqpUrl = z.string().refine((text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^amqps?:$/.test(url.protocol) && url.hostname !== '' && url.hash === '';
 }, 'amqps://user:password@host:port/vhost; special characters of the password are percent-encoded');
+
+const MAX_ANCHORS = 100;
+/** Chains of the audit log with an entry of each, as `npm run audit:verify` prints them. */
+export const anchors = list.transform((entries, context) => {
+  const read = entries.map((entry) => /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S{1,200})$/.exec(entry));
+  if (read.length > MAX_ANCHORS || read.some((match) => match === null)) {
+    context.addIssue(
+      `up to ${MAX_ANCHORS} of <chain>=<sequence>:<hash>, as npm run audit:verify prints them`,
+    );
+    return z.NEVER;
+  }
+  return read.map((match) => {
+    const [, chain = '', sequence, hash = ''] = match ?? [];
+    return { chain, sequence: Number(sequence), hash };
+  });
+});

@@ -4,6 +4,7 @@ import { MONITORING } from './monitoring-settings.ts';
 import { outboundAllow } from './outbound-allow.ts';
 import {
   amqpUrl,
+  anchors,
   claimName,
   databaseUrl,
   duration,
@@ -58,11 +59,25 @@ export const SettingsSchema = z.object({
     .string()
     .min(1)
     .default('./data')
-    .describe('Where the SQLite file and generated secrets are kept'),
+    .describe(
+      'Where the SQLite file and generated secrets are kept, and with PostgreSQL how far this machine has seen the database (`witness.json`)',
+    ),
   DATABASE_URL: databaseUrl
     .optional()
     .describe(
       '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` demands TLS, `&sslrootcert=<file>` names an authority of your own. `postgres://user@%2Frun%2Fpostgresql/database` reaches a server on the same machine by its socket, at a tenth less of both. Default: SQLite in DATA_FOLDER',
+    ),
+  ACCEPT_REWIND: z
+    .string()
+    .regex(/^\d{1,12}\.\d{1,15}$/, 'is not <term>.<counter>, as the start that refuses names it')
+    .optional()
+    .describe(
+      'To start once with a database that went back in time although something in it may be missing: the position that the start names when it refuses; see docs/backup-and-restore.md',
+    ),
+  EXPECT_AUDIT_LOG: anchors
+    .optional()
+    .describe(
+      'Ends of chains of the audit log that were kept elsewhere, as `npm run audit:verify` prints them, separated by commas: a start with a database that does not have them is refused; see docs/backup-and-restore.md',
     ),
   DATABASE_POOL: wholeNumber(1, 200)
     .default(10)

@@ -13,6 +13,7 @@ import {
   setUpSqlite,
 } from './opened.ts';
 import { keepToOwner } from './sqlite/own-file.ts';
+import { sqliteTerms } from './terms.ts';
 
 export type DatabaseSettings = {
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
@@ -24,6 +25,8 @@ export type DatabaseSettings = {
    * only.
    */
   readonly timeoutSeconds?: number;
+  /** Known once it was opened. */
+  readonly isCluster?: true;
   /** What one tenant may have; without it as much as it likes. */
   readonly quotas?: Quotas;
   /** Whether a database that is behind is brought up to date; true unless stated. */
@@ -79,6 +82,10 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
   const database = openDriver(settings);
   try {
     await settings.onConnected?.(database);
+    if (!settings.isCluster && (await isCluster(database))) {
+      await database.close();
+      return await openAndMigrate({ ...settings, isCluster: true });
+    }
     if (!(await isBehind(database))) return database;
     if (settings.migrates === false) {
       throw new Error('the database is empty or of an older release; start the service once, then try again');
@@ -89,6 +96,13 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
     await database.close();
     throw error;
   }
+}
+
+/** Whether the tables are spread over several machines. One that has the extension and one machine is like any other. */
+async function isCluster({ dialect, all }: Database): Promise<boolean> {
+  if (dialect === 'sqlite') return false;
+  const [row] = await all(`select to_regclass('pg_catalog.pg_dist_partition') is not null as cluster`);
+  return row?.['cluster'] === true;
 }
 
 /** @param last the last migration to run; all unless stated. */
@@ -119,6 +133,7 @@ async function inMemory(settings: DatabaseSettings): Promise<Database> {
     dialect: 'sqlite',
     native: (await connection.getNativeClient()) as object,
     all: (text) => connection.execute(text),
+    terms: sqliteTerms(undefined),
     orm: async () => orm,
     close: () => orm.close(),
   };

@@ -8,6 +8,7 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { auditMacs } from './audit-keys.ts';
 import { beginOnPostgres, beginOnSqlite } from './begin-log.ts';
 import { reaching } from './database-faults.ts';
+import { clusterMaintenance } from './maintenance/cluster-maintenance.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './maintenance/job-sql.ts';
 import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
 import type { Database } from './opened.ts';
@@ -40,8 +41,10 @@ export type DialectPaths = {
   /** What belongs to a whole `exclusively` uses this. */
   readonly read: Read;
   readonly documents: DocumentStatements;
-  /** What is remembered of the end of these chains is out of date. */
-  readonly moved: (scopes: readonly string[]) => void;
+  /** What is remembered of the end of these chains, or of all, is out of date. */
+  readonly moved: (scopes?: readonly string[]) => void;
+  /** By statements of its own, over any connection. */
+  readonly jobs: JobSql;
 };
 
 /** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
@@ -72,6 +75,7 @@ export async function onSqlite(
     read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
     documents: SQLITE_DOCUMENTS,
     moved: () => {},
+    jobs,
   };
 }
 
@@ -82,7 +86,8 @@ export async function onPostgres(
   check: (sql: JobSql) => Promise<void>,
   writes: boolean,
 ): Promise<DialectPaths & { readonly macs: Macs }> {
-  const sql = postgresSql(database.native);
+  const isCluster = database.isCluster === true;
+  const sql = postgresSql(database.native, isCluster);
   const jobs = postgresJobs(sql);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
@@ -104,12 +109,13 @@ export async function onPostgres(
           ? sql.queryTogether(`reads of ${tenantId}`, statement, [tenantId, ...parameters])
           : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
-    maintenance: postgresMaintenance(sql, cipher),
+    maintenance: isCluster ? clusterMaintenance(sql, cipher) : postgresMaintenance(sql, cipher),
     writes: writeCheck(jobs),
     exclusively: (work) => work(),
     read: (statement, ...parameters) => sql.query(statement, parameters),
     documents: POSTGRES_DOCUMENTS,
     moved: (scopes) => chains.forget(scopes),
+    jobs,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { MikroORM } from '@mikro-orm/core';
+import { reaching } from './database-faults.ts';
 import {
   kyselyDialects,
   type PostgresPool,
@@ -7,10 +8,12 @@ import {
   sqliteDriver,
 } from './drivers.ts';
 import { surviveOnPostgres, surviveOnSqlite } from './lost-transactions.ts';
+import type { JobSql } from './maintenance/job-sql.ts';
 import { endSilentConnections } from './postgres/silent-connections.ts';
 import { postgresTls } from './postgres/tls.ts';
 import { keepToOwner } from './sqlite/own-file.ts';
-import type { Row } from './statement.ts';
+import type { Parameter, Row } from './statement.ts';
+import { POSTGRES_TERMS, sqliteTerms, type TermWords } from './terms.ts';
 
 export type Connections = { readonly used: number; readonly idle: number; readonly waiting: number };
 
@@ -19,6 +22,8 @@ export type Dialect = 'postgres' | 'sqlite';
 /** A database as a process has it: its driver, and MikroORM over the same connections once somebody administrates. */
 export type Database = {
   readonly dialect: Dialect;
+  /** PostgreSQL that spreads its tables over several machines, by tenant (Citus). */
+  readonly isCluster?: true;
   /** The pool of PostgreSQL's driver, or the one connection of SQLite's. */
   readonly native: object;
   /** For a start, which has few words of its own. */
@@ -28,12 +33,16 @@ export type Database = {
   /** Connections of a pool, where there is one. */
   readonly connections?: () => Connections;
   close(): Promise<void>;
+  readonly terms: TermWords;
+  /** Each new connection is looked over, by statements on it, before anybody gets it; where that fails nobody does. */
+  onConnection?(look: (sql: JobSql) => Promise<void>): void;
 };
 
 export type OpeningSettings = {
   readonly url: string;
   readonly poolSize: number;
   readonly timeoutSeconds?: number;
+  readonly isCluster?: true;
 };
 
 const DEFAULT_TIMEOUT_SECONDS = 15;
@@ -45,12 +54,17 @@ const TIMES = [1082, 1114, 1184, 1186];
 const SERVER_SETTINGS = [
   // Our statements find single rows: compiling or planning them anew would cost more than running them.
   'jit=off',
-  'plan_cache_mode=force_generic_plan',
   // PostgreSQL has a limited number of connections, and by itself keeps one for hours whose other end is gone.
   'tcp_keepalives_idle=30',
   'tcp_keepalives_interval=10',
   'tcp_keepalives_count=3',
 ];
+
+/**
+ * Plans of single rows are worth keeping. A cluster of Citus needs to see the tenant in each call, to know where it goes, and refuses
+ * plans that were made without.
+ */
+const planning = (isCluster: boolean) => (isCluster ? [] : ['plan_cache_mode=force_generic_plan']);
 
 /** A connection that got lost between two statements holds its locks until PostgreSQL ends the transaction, too. */
 const limits = (timeoutMs: number) => [
@@ -62,14 +76,21 @@ const limits = (timeoutMs: number) => [
  * What the driver for PostgreSQL is given besides its address. Who migrates lets statements take their time: one that
  * rewrites a large table is silent for as long as it takes, so only TCP notices that the database has gone meanwhile.
  */
-export function postgresOptions({ url, timeoutSeconds }: OpeningSettings, purpose: 'serve' | 'migrate') {
+export function postgresOptions(
+  { url, timeoutSeconds, isCluster }: OpeningSettings,
+  purpose: 'serve' | 'migrate',
+) {
   const timeoutMs = (timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
   return {
     ssl: postgresTls(url),
     // A plan that was made while the tables were small would stay with its connection, and with it the wrong index.
     maxUses: 20_000,
     maxLifetimeSeconds: 300,
-    options: [...SERVER_SETTINGS, ...(purpose === 'serve' ? limits(timeoutMs) : [])]
+    options: [
+      ...SERVER_SETTINGS,
+      ...planning(isCluster === true),
+      ...(purpose === 'serve' ? limits(timeoutMs) : []),
+    ]
       .map((setting) => `-c ${setting}`)
       .join(' '),
     connectionTimeoutMillis: timeoutMs,
@@ -90,12 +111,18 @@ export function openPostgres(
   const types = new TypeOverrides();
   for (const type of TIMES) types.setTypeParser(type, (text) => text);
   const options = postgresOptions(settings, purpose);
-  const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options });
+  let look: ((sql: JobSql) => Promise<void>) | undefined;
+  const verify = (client: FreshConnection, done: (error?: unknown) => void) => {
+    if (look === undefined) done();
+    else look(freshJobs(client)).then(() => done(), done);
+  };
+  const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options, verify });
   ignoreLostConnections(pool);
   if (purpose === 'serve') endSilentConnections(pool as never, options.connectionTimeoutMillis + GRACE_MS);
   surviveOnPostgres(pool as never);
   return {
     dialect: 'postgres',
+    ...(settings.isCluster && { isCluster: true }),
     native: pool,
     all: async (text) => (await pool.query(text)).rows,
     connections: () => ({
@@ -103,6 +130,10 @@ export function openPostgres(
       idle: pool.idleCount,
       waiting: pool.waitingCount,
     }),
+    terms: POSTGRES_TERMS,
+    onConnection: (wanted) => {
+      look = wanted;
+    },
     ...onceMade(
       async () => orm(new (await kyselyDialects()).PostgresDialect({ pool })),
       () => pool.end(),
@@ -124,12 +155,30 @@ export function openSqlite(file: string, orm: (driverOptions: object) => Promise
     dialect: 'sqlite',
     native: database,
     all: async (text) => database.prepare(text).all(),
+    terms: sqliteTerms(file),
     ...onceMade(
       async () => orm(new (await kyselyDialects()).SqliteDialect({ database })),
       async () => {
         database.close();
       },
     ),
+  };
+}
+
+/** A connection of the pool that nobody has yet. */
+type FreshConnection = {
+  query(query: { readonly text: string; readonly values: readonly Parameter[] }): Promise<{
+    readonly rows: Row[];
+    readonly rowCount: number | null;
+  }>;
+};
+
+function freshJobs(client: FreshConnection): JobSql {
+  const query = (text: string, values: readonly Parameter[]) =>
+    reaching(() => client.query({ text, values }));
+  return {
+    all: async ({ text }, ...values) => (await query(text, values)).rows,
+    change: async ({ text }, ...values) => (await query(text, values)).rowCount ?? 0,
   };
 }
 

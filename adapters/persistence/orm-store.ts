@@ -1,4 +1,5 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
+import type { Fencing } from '../../application/ports/fencing.ts';
 import type { Maintenance } from '../../application/ports/maintenance.ts';
 import type {
   ServiceReader,
@@ -14,6 +15,7 @@ import {
   Store,
   type TenantReads,
 } from '../../application/ports/store.ts';
+import type { Terms } from '../../application/ports/terms.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
@@ -21,14 +23,17 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 import type { UnitsOfWork } from './administration/units-of-work.ts';
 import { checkCipher } from './check-cipher.ts';
-import { type DatabaseSettings, dialectOf, openDatabase } from './database.ts';
+import { type DatabaseSettings, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
 import { keptTrustLists } from './kept-trust-lists.ts';
+import { fencing } from './maintenance/fencing.ts';
 import type { Database } from './opened.ts';
 import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
-import { lockSqlite } from './sqlite/lock.ts';
+import { Rewinds } from './rewinds.ts';
+import { holdFile } from './sqlite/lock.ts';
+import { termsOf } from './terms.ts';
 
 /** The store on PostgreSQL or SQLite. */
 export class OrmStore extends Store {
@@ -41,6 +46,12 @@ export class OrmStore extends Store {
   readonly #quotas: Quotas | undefined;
   readonly #letGo: () => void;
   #units: Promise<UnitsOfWork> | undefined;
+  readonly rewinds = new Rewinds();
+  /** What the database knows of its past. */
+  readonly terms: Terms;
+  readonly fencing: Fencing;
+  /** Connections of the pool; undefined where there is none. */
+  readonly connections: Database['connections'];
   /** Is told of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
 
@@ -53,10 +64,19 @@ export class OrmStore extends Store {
     super();
     this.#quotas = quotas;
     this.#database = database;
+    this.connections = database.connections;
     this.#letGo = letGo;
     this.#cipher = cipher;
     this.macs = macs;
     this.#dialect = dialect;
+    this.terms = termsOf(dialect.jobs, database.terms, this.rewinds.changes);
+    this.fencing = fencing(dialect.jobs);
+    this.onRewind(() => dialect.moved());
+  }
+
+  /** Has each new connection looked over before anybody works on it, where there are several. */
+  onConnection(look: (terms: Terms) => Promise<void>): void {
+    this.#database.onConnection?.((sql) => look(termsOf(sql, this.#database.terms, this.rewinds.changes)));
   }
 
   /**
@@ -71,7 +91,7 @@ export class OrmStore extends Store {
   ): Promise<OrmStore> {
     let letGo = () => {};
     const onConnected = async (opened: Database) => {
-      if (alone) letGo = hold(settings.url, opened);
+      if (alone) letGo = holdFile(settings.url, opened.native);
     };
     try {
       return await OrmStore.#open(await openDatabase({ ...settings, onConnected }), settings, cipher, () =>
@@ -101,16 +121,24 @@ export class OrmStore extends Store {
     }
   }
 
+  /** Whether the tables are spread over several machines, by tenant. */
+  get isCluster(): boolean {
+    return this.#database.isCluster === true;
+  }
+
   override get maintenance(): Maintenance {
     return this.#dialect.maintenance;
   }
 
-  override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+  override async commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const sessionId = change.session?.id ?? change.opens?.session?.id ?? change.removes;
     if (sessionId !== undefined) this.touched(sessionId);
-    const { commit, writes } = this.#dialect;
-    const committed = commit.apply(tenantId, change, now);
-    committed.catch(writes.noteFailure);
+    const stale = this.rewinds.staleOf(change);
+    if (stale !== undefined) return { done: false, part: 'uses', kind: stale.kind };
+    const applied = this.#dialect.commit.apply(tenantId, change, now);
+    applied.catch(this.#dialect.writes.noteFailure);
+    const committed = await applied;
+    this.rewinds.changes.note(tenantId, change, committed);
     return committed;
   }
 
@@ -137,7 +165,17 @@ export class OrmStore extends Store {
 
   override lists(tenantId: TenantId): ListKeeping {
     const query = this.#dialect.query(tenantId);
-    return { ...listKeeping(query), ...keptTrustLists(query, this.#cipher, tenantId) };
+    const { takeStatusRun, ...rest } = listKeeping(query);
+    return {
+      ...rest,
+      takeStatusRun: async (...asked) => {
+        this.rewinds.assertWhole();
+        const first = await takeStatusRun(...asked);
+        this.rewinds.changes.count++;
+        return first;
+      },
+      ...keptTrustLists(query, this.#cipher, tenantId),
+    };
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
@@ -151,7 +189,7 @@ export class OrmStore extends Store {
     work: (own: TenantRepositories) => Promise<T>,
     writing?: TenantWriting,
   ): Promise<T> {
-    if (writing !== undefined) return (await this.#writing()).forTenant(tenantId, work, writing);
+    if (writing !== undefined) return this.#write((units) => units.forTenant(tenantId, work, writing));
     const { read, documents, exclusively } = this.#dialect;
     const seldom = async () => (await this.#writing()).seldomRead(tenantId);
     const reader = tenantReader(read, documents, { cipher: this.#cipher, tenantId }, seldom);
@@ -165,14 +203,13 @@ export class OrmStore extends Store {
     work: (all: ServiceRepositories) => Promise<T>,
     writing?: Writing,
   ): Promise<T> {
-    if (writing !== undefined) return (await this.#writing()).forService(work, writing);
+    if (writing !== undefined) return this.#write((units) => units.forService(work, writing));
     const reader = serviceReader(this.#dialect.read, async () => (await this.#writing()).ofService());
     return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
   }
 
-  /** Connections of the pool; undefined where there is none. */
-  get connections(): Database['connections'] {
-    return this.#database.connections;
+  override onRewind(forget: () => void): void {
+    this.rewinds.onRewind(forget);
   }
 
   override async ping(): Promise<void> {
@@ -183,6 +220,13 @@ export class OrmStore extends Store {
   async close(): Promise<void> {
     await this.#database.close();
     this.#letGo();
+  }
+
+  async #write<T>(work: (units: UnitsOfWork) => Promise<T>): Promise<T> {
+    this.rewinds.assertWhole();
+    const result = await work(await this.#writing());
+    this.rewinds.changes.count++;
+    return result;
   }
 
   /** Loaded when somebody writes what is configured: what wallets and their issuers ask for does without. */
@@ -209,10 +253,4 @@ export class OrmStore extends Store {
       moved: this.#dialect.moved,
     });
   }
-}
-
-/** @returns what lets go of it. */
-function hold(url: string, { native }: Database): () => void {
-  if (dialectOf(url) !== 'sqlite') return () => {};
-  return lockSqlite(url.slice('sqlite:'.length), native);
 }

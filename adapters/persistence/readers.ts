@@ -4,8 +4,8 @@ import type {
   DocumentRepositories,
   Documents,
   Listing,
+  ServiceAuditLog,
   ServiceReader,
-  ServiceRepositories,
   TenantReader,
   TrustListRepository,
 } from '../../application/ports/repositories.ts';
@@ -131,7 +131,7 @@ export function tenantReader(
 
 export function serviceReader(
   read: Read,
-  seldom: () => Promise<{ readonly audit: Omit<ServiceRepositories['audit'], 'prune'> }>,
+  seldom: () => Promise<{ readonly audit: ServiceAuditLog }>,
 ): ServiceReader {
   return onlyReading<ServiceReader>({
     tenants: {

@@ -162,13 +162,13 @@ export function tenantReads(
 
 export function listKeeping(query: TenantQuery): Omit<ListKeeping, keyof KeptTrustLists> {
   return {
-    async takeStatusRun({ id, keyChainId }, count) {
-      const [row] = await query(statements.TAKE_STATUS_RUN, id, keyChainId, count);
+    async takeStatusRun({ id, keyChainId }, count, seen = 0) {
+      const [row] = await query(statements.TAKE_STATUS_RUN, id, keyChainId, count, seen);
       return row && Number(row['first']);
     },
-    async saveStatusToken(listId, token, version, issuedAt, expiresAt) {
+    async saveStatusToken(listId, token, { version, term }, issuedAt, expiresAt) {
       const times = [issuedAt.getTime(), expiresAt.getTime()];
-      await query(statements.SAVE_STATUS_TOKEN, listId, token, version, ...times);
+      await query(statements.SAVE_STATUS_TOKEN, listId, token, version, ...times, term);
     },
     async release(id) {
       const [row] = await query(statements.FIND_RELEASE, id);
@@ -198,7 +198,7 @@ function readEvent(row: Row) {
 const LISTED = {
   sessions: 'select id, version from sessions where tenant_id = $1 and id',
   statuses: 'select status from status_entries where tenant_id = $1 and list_id = $2 and idx',
-  statusLists: `select id, version, key_chain_id from status_lists
+  statusLists: `select id, version, key_chain_id, ${statements.PRESENT_TERM} as term from status_lists
    where tenant_id = $1 and exists (select 1 from tenants where id = $1) and id`,
 };
 

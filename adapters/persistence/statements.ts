@@ -6,6 +6,9 @@ import { brief, named, type Statement } from './statement.ts';
 const TENANT_STATE =
   't.id as state_id, t.status as state_status, t.revision as state_revision, t.revisions as state_revisions, t.profile as state_profile';
 
+/** See `domain/rewinds/term.ts`; 0 in a database that no service has served. */
+export const PRESENT_TERM = 'coalesce((select max(number) from service_terms), 0)';
+
 /** The one row of a table that has this value in the column, with the tenant's state, which is there in any case. */
 const withTenant = (name: string, table: string, column: string) =>
   brief(
@@ -86,8 +89,9 @@ export const LIST_DEFERRED = named(
 
 export const TAKE_STATUS_RUN = named(
   'take_status_run',
-  `update status_lists set used_entries = used_entries + $4
-   where tenant_id = $1 and id = $2 and key_chain_id is not distinct from $3 and used_entries + $4 <= capacity
+  `update status_lists set used_entries = case when used_entries < $5 then $5 else used_entries end + $4
+   where tenant_id = $1 and id = $2 and key_chain_id is not distinct from $3
+     and used_entries + $4 <= capacity and $5 + $4 <= capacity
    returning used_entries - $4 as first`,
 );
 
@@ -113,7 +117,8 @@ export const SAVE_STATUS_TOKEN = named(
   'save_status_token',
   `update status_lists set token = $3, token_version = $4, token_issued_at = $5, token_expires_at = $6
    where tenant_id = $1 and id = $2
-     and (token_version is null or token_version < $4 or (token_version = $4 and token_issued_at < $5))`,
+     and (token_version is null or token_version < $4 or (token_version = $4 and token_issued_at < $5))
+     and version >= $4 and ${PRESENT_TERM} = $7`,
 );
 
 export const FIND_TRUST_LIST = named(

@@ -123,6 +123,11 @@ export type TenantRepositories = DocumentRepositories & {
   };
 };
 
+export type ServiceAuditLog = AuditLog & {
+  /** The first tenant after `after`, in an order of the store's own, that is there or has a chain. */
+  nextScope(after: string): Promise<TenantId | undefined>;
+};
+
 /** One chain of the audit log. */
 export type AuditLog = {
   list(query: AuditQuery): Promise<AuditEntry[]>;
@@ -231,9 +236,9 @@ export type ServiceRepositories = {
     save(client: Client): Promise<Client>;
   };
   /** The chain of the service. */
-  readonly audit: AuditLog & {
-    /** The first tenant after `after`, in an order of the store's own, that is there or has a chain. */
-    nextScope(after: string): Promise<TenantId | undefined>;
+  readonly audit: ServiceAuditLog & {
+    /** Notes what is no write of these repositories, in the same transaction. */
+    note(change: AuditChange): void;
     /**
      * Says that the entries of a tenant up to this one are kept no longer, in its own chain and in that of the service, whose
      * entry is from where the rest is verified.

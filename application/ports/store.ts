@@ -76,6 +76,8 @@ export abstract class Store {
   abstract lists(tenantId: TenantId): ListKeeping;
   /** Over all tenants, each in bounded batches. */
   abstract readonly maintenance: Maintenance;
+  /** @param forget is called whenever what this process remembers may be of a past that the database has lost. */
+  abstract onRewind(forget: () => void): void;
   /** Resolves when the database answers and takes writes. */
   abstract ping(): Promise<void>;
 }
@@ -162,9 +164,10 @@ export type TenantReads = {
     readonly batches: IssuedBatch[];
   }>;
   statusList(id: string): Promise<StatusList | undefined>;
+  /** Of different terms of the database, versions say nothing of each other. */
   statusListVersions(
     ids: readonly string[],
-  ): Promise<{ id: string; version: number; keyChainId: string | null }[]>;
+  ): Promise<(ListState & { readonly id: string; readonly keyChainId: string | null })[]>;
   /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
   statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
   /** Of entries of a list that ever had another status than valid; in no order. */
@@ -173,18 +176,28 @@ export type TenantReads = {
   trustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
 };
 
+/** A version of a list's entries; together with the term (`domain/rewinds/term.ts`) it never comes again. */
+export type ListState = { readonly version: number; readonly term: number };
+
 /** Counters and copies that belong to lists; each is one conditional statement. */
 export type ListKeeping = KeptTrustLists & {
   /**
    * A run of `count` counters of a status list.
-   * @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
+   * @param seen counters that are known to be taken, whatever the database says: it may have lost that. @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
    */
-  takeStatusRun(list: Pick<StatusList, 'id' | 'keyChainId'>, count: number): Promise<number | undefined>;
-  /** Keeps a signed token, or with null only when it ends, unless a newer one is there already. */
+  takeStatusRun(
+    list: Pick<StatusList, 'id' | 'keyChainId'>,
+    count: number,
+    seen?: number,
+  ): Promise<number | undefined>;
+  /**
+   * Keeps a signed token, or with null only when it ends, unless a newer one is there already. @param state of the list that it
+   * shows; nothing is kept of a version that the database does not know, or that it may have lost.
+   */
   saveStatusToken(
     listId: string,
     token: string | null,
-    version: number,
+    state: ListState,
     issuedAt: Date,
     expiresAt: Date,
   ): Promise<void>;

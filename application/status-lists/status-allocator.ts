@@ -9,11 +9,11 @@ import { newStatusList, type StatusList } from '../../domain/status-lists/status
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import { boundedBytes } from '../bounded.ts';
 import { madeOnce } from '../made-once.ts';
-import { needs } from '../needs.ts';
+import { needs, type PortsOf } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { Store } from '../ports/store.ts';
+import { type ListKeeping, Store } from '../ports/store.ts';
 import { SingleFlight } from '../single-flight.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
@@ -54,6 +54,20 @@ export class StatusAllocator extends needs({
   readonly #created = new LRUCache<string, StatusList>(boundedBytes(MAX_BYTES));
   /** Lists that this process knows to be full, or not to be of the signer that they had. */
   readonly #full = new LRUCache<string, Pick<StatusList, 'keyChainId'>>(boundedBytes(MAX_BYTES));
+  /** Entries that may be given back; not those that were taken before the database was put back. */
+  #given = new WeakSet<AllocatedEntries>();
+  /** Where the runs end that this process has taken: a database that was put back would give them away once more. */
+  readonly #taken = new LRUCache<string, number>(boundedBytes<number>(MAX_BYTES));
+
+  constructor(ports: PortsOf<typeof StatusAllocator.needs>) {
+    super(ports);
+    ports.store.onRewind(() => {
+      this.#reserves.clear();
+      this.#created.clear();
+      this.#full.clear();
+      this.#given = new WeakSet();
+    });
+  }
 
   /** Takes `count` entries of one list of the tenant; opens a new list when the others are full. */
   async allocate(
@@ -85,7 +99,9 @@ export class StatusAllocator extends needs({
    * Takes entries back that nobody was given: of an issuance that was refused after it had taken them. The one who repeats
    * a request that is refused would use the list up otherwise. Not for one whose outcome is unknown.
    */
-  giveBack(tenantId: TenantId, { listId, firstCounter, indices }: AllocatedEntries): void {
+  giveBack(tenantId: TenantId, entries: AllocatedEntries): void {
+    if (!this.#given.delete(entries)) return;
+    const { listId, firstCounter, indices } = entries;
     const key = `${tenantId} ${listId}`;
     this.#reserve(key).add(firstCounter, firstCounter + indices.length);
     this.#full.delete(key);
@@ -135,15 +151,26 @@ export class StatusAllocator extends needs({
 
   async #take(tenantId: TenantId, list: StatusList, count: number): Promise<number | undefined> {
     const key = `${tenantId} ${list.id}`;
-    const reserve = this.#reserve(key);
-    const reserved = reserve.take(count);
+    const reserved = this.#reserve(key).take(count);
     if (reserved !== undefined) return reserved;
     const lists = this.ports.store.lists(tenantId);
     // Small lists are not drained by one process's reserve.
     const length = Math.max(count, Math.min(RUN_LENGTH, Math.floor(list.capacity / 100)));
-    const first = await lists.takeStatusRun(list, length);
-    if (first === undefined) return length === count ? undefined : lists.takeStatusRun(list, count);
-    reserve.add(first + count, first + length);
+    const first = await this.#takeRun(lists, key, list, length);
+    if (first === undefined) return length === count ? undefined : this.#takeRun(lists, key, list, count);
+    // Not one that was dropped meanwhile.
+    this.#reserve(key).add(first + count, first + length);
+    return first;
+  }
+
+  async #takeRun(
+    lists: ListKeeping,
+    key: string,
+    list: StatusList,
+    length: number,
+  ): Promise<number | undefined> {
+    const first = await lists.takeStatusRun(list, length, this.#taken.get(key));
+    if (first !== undefined) this.#taken.set(key, Math.max(this.#taken.get(key) ?? 0, first + length));
     return first;
   }
 
@@ -152,13 +179,15 @@ export class StatusAllocator extends needs({
   }
 
   #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {
-    return {
+    const entries = {
       listId: list.id,
       capacity: list.capacity,
       uri: statusListUri(this.ports.settings, tenantId, list.id),
       firstCounter,
       indices: this.indicesOf(tenantId, list, firstCounter, count),
     };
+    this.#given.add(entries);
+    return entries;
   }
 
   async #shape(configured: TenantConfiguration) {

@@ -45,6 +45,8 @@ type Entry = {
   readonly bytes: Buffer;
   /** Version of the list that `bytes` shows. */
   version: number;
+  /** Of the database, when all of it was read. */
+  readonly term: number;
   published: Publication | undefined;
   /** When the last look at the database began. */
   lookedAt: number;
@@ -82,6 +84,7 @@ export class StatusPublisher extends needs({
       this.#change++;
       this.#changes.set(`${wakeUp.tenantId} ${wakeUp.listId}`, this.#change);
     });
+    ports.store.onRewind(() => this.#entries.clear());
   }
 
   /**
@@ -143,13 +146,15 @@ export class StatusPublisher extends needs({
     const key = `${tenantId} ${listId}`;
     const change = this.#changes.get(key) ?? 0;
     const notBefore = performance.now() - CHECK_EVERY_MS;
-    const entry = this.#entries.get(key) ?? (await this.#load(tenantId, listId, key));
+    let entry = this.#entries.get(key) ?? (await this.#load(tenantId, listId, key));
     // A look that began earlier may have missed what this caller must see; then another one follows.
     while (entry.seen < change || entry.lookedAt < notBefore) {
       entry.looking ??= this.#look(tenantId, entry).finally(() => {
         entry.looking = undefined;
       });
       await entry.looking;
+      // One that was of a past that the database has lost is gone.
+      if (this.#entries.peek(key) !== entry) entry = await this.#load(tenantId, listId, key);
     }
     return entry;
   }
@@ -165,14 +170,18 @@ export class StatusPublisher extends needs({
   async #read(tenantId: TenantId, listId: string): Promise<Entry> {
     const reads = this.ports.store.read(tenantId);
     const began = { lookedAt: performance.now(), seen: this.#change };
+    const [state] = await reads.statusListVersions([listId]);
     const list = await reads.statusList(listId);
-    if (list === undefined) throw new Failure('not_found', 'unknown status list');
+    if (list === undefined || state === undefined) throw new Failure('not_found', 'unknown status list');
     // Entries are read after the version, so `bytes` can only be newer than it says.
     const bytes = packEntries(list.bits, list.capacity, await reads.statusEntries(listId, 0));
-    const { token, version } = list;
-    const published =
-      token === null ? undefined : { ...publication(token.jwt, token.expiresAt), version: token.version };
-    return { list, bytes, version, published, ...began, looking: undefined, signing: undefined };
+    const { token, version, term } = { ...list, term: state.term };
+    // One that is older than the term may hide what was shown already: terms are named by the second in which they begin.
+    const isOfTerm = token !== null && token.issuedAt.getTime() >= term * 1000;
+    const published = isOfTerm
+      ? { ...publication(token.jwt, token.expiresAt), version: token.version }
+      : undefined;
+    return { list, bytes, version, term, published, ...began, looking: undefined, signing: undefined };
   }
 
   async #look(tenantId: TenantId, entry: Entry): Promise<void> {
@@ -182,6 +191,11 @@ export class StatusPublisher extends needs({
     if (stored === undefined) {
       this.#entries.delete(`${tenantId} ${entry.list.id}`);
       throw new Failure('not_found', 'unknown status list');
+    }
+    // The changes in `bytes` are not those that the database has.
+    if (stored.term !== entry.term || stored.version < entry.version) {
+      this.#entries.delete(`${tenantId} ${entry.list.id}`);
+      return;
     }
     if (stored.version !== entry.version) {
       for (const { index, status } of await reads.statusEntries(entry.list.id, entry.version)) {
@@ -201,7 +215,7 @@ export class StatusPublisher extends needs({
 
   async #sign(tenantId: TenantId, entry: Entry, now: Date): Promise<PublishedStatusList> {
     const { store, kms, settings } = this.ports;
-    const { list, version } = entry;
+    const { list, version, term } = entry;
     const chain = await this.#signerOf(tenantId, list, now);
     const lst = (await compress(entry.bytes, { level: 9 })).toString('base64url');
     const payload = statusListClaims({
@@ -220,7 +234,7 @@ export class StatusPublisher extends needs({
     if (entry.published === undefined || entry.published.version <= version) entry.published = published;
     // A token that the next change replaces anyway is not worth writing; one that lasts serves other instances too.
     const kept = list.immediateUpdate ? null : jwt;
-    await store.lists(tenantId).saveStatusToken(list.id, kept, version, issuedAt, expiresAt);
+    await store.lists(tenantId).saveStatusToken(list.id, kept, { version, term }, issuedAt, expiresAt);
     return published;
   }
 }

@@ -63,12 +63,15 @@ export class RenewTrustLists extends needs({
 }
 
 /** Another process may have been here, or somebody wrote the list. */
-function isDue({ known, now }: Ground): boolean {
+function isDue({ known, lastNumber, now }: Ground): boolean {
+  // After the database was put back, readers may have seen a release that it does not know.
+  if (known !== undefined && lastNumber > known.sequenceNumber) return true;
   return known !== undefined && known.nextUpdate.getTime() - now.getTime() <= RENEW_BEFORE_MS;
 }
 
 /** A release that ends no later than the present one would be signed for nothing, again and again. */
-function isExtended({ chains, known, now }: Ground): boolean {
+function isExtended({ chains, known, lastNumber, now }: Ground): boolean {
+  if (known !== undefined && lastNumber > known.sequenceNumber) return true;
   const { nextUpdate } = chooseSigner(chains, now, known?.keyChainId);
   return known !== undefined && nextUpdate > known.nextUpdate;
 }

@@ -12,11 +12,11 @@ import { withMasterSecrets } from '../master-secrets.ts';
 /**
  * Opens the database of a service for a command that only reads it, beside the service. Of the settings only those count
  * that say where the database is, what opens it, where keys live and what the service is called. The caller closes the store.
- * @throws Error when there is none, or it is not up to date, or the secret is missing or another one.
+ * @param alone keeps services from a database that is for a single one. @throws Error when there is none, or it is not up to date, or the secret is missing or another one.
  */
 export async function openStored(
   environment: Environment,
-  { withKeys = false }: { readonly withKeys?: boolean } = {},
+  { withKeys = false, alone = false }: { readonly withKeys?: boolean; readonly alone?: boolean } = {},
 ): Promise<{ readonly store: OrmStore; readonly cipher: MasterCipher; readonly settings: Settings }> {
   const kept = keptEnvironment(environment);
   if (!kept['MASTER_SECRET'] && !kept['JWT_SECRET']) throw missingSecret(environment);
@@ -34,7 +34,7 @@ export async function openStored(
   // Opening it would make it.
   if (file !== undefined && !existsSync(file)) throw new Error(`there is no database ${file}`);
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
-  const database = { url, poolSize: 2, timeoutSeconds: settings.DATABASE_TIMEOUT, migrates: false };
+  const database = { url, poolSize: 2, timeoutSeconds: settings.DATABASE_TIMEOUT, migrates: false, alone };
   return { store: await OrmStore.open(database, cipher), cipher, settings };
 }
 

@@ -85,3 +85,10 @@ export type Committed =
     }
   | { readonly done: false; readonly part: Exclude<Part, 'uses'> }
   | { readonly done: false; readonly part: 'uses'; readonly kind: UsedValue['kind'] };
+
+/** Whether a change of statuses gives nothing away: it may be made also while it is not known what was given away before. */
+export function onlyTakesBack(change: Change): boolean {
+  const { statuses, uses, grant, authorization, deferred, opens, keeps, issued } = change;
+  const given = [uses, grant, authorization, deferred, opens, keeps, issued];
+  return statuses !== undefined && given.every((part) => part === undefined);
+}

@@ -1,3 +1,5 @@
+import { NONCE_LIFETIME_SECONDS } from './challenge.ts';
+
 /**
  * A value that may be used once, remembered until it would have expired anyway: the `jti` of a DPoP proof or of a
  * client's proof of itself, a `c_nonce`.
@@ -29,4 +31,15 @@ export function inOrder(uses: readonly UsedValue[]): readonly UsedValue[] {
     (one, other) =>
       USED_KINDS.indexOf(one.kind) - USED_KINDS.indexOf(other.kind) || (one.hash < other.hash ? -1 : 1),
   );
+}
+
+/**
+ * After what counts once was forgotten, a `c_nonce` says itself that it is from before; what else there is comes with
+ * a code or a token that was ended.
+ * @returns one that was made at that moment or earlier.
+ */
+export function madeBefore(moment: Date | undefined, uses: readonly UsedValue[]): UsedValue | undefined {
+  if (moment === undefined) return undefined;
+  const end = moment.getTime() + NONCE_LIFETIME_SECONDS * 1000;
+  return uses.find(({ kind, expiresAt }) => kind === 'c_nonce' && expiresAt.getTime() <= end);
 }

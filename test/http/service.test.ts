@@ -33,6 +33,7 @@ describe('the service itself', () => {
     const up = {
       database: { status: 'up' },
       clock: { status: 'up' },
+      history: { status: 'up' },
       'wallet-status-lists': { status: 'up' },
       'trust-lists': { status: 'up' },
     };
@@ -55,6 +56,7 @@ describe('the service itself', () => {
         const down = { database: { status: 'down' } };
         const up = {
           clock: { status: 'up' },
+          history: { status: 'up' },
           'wallet-status-lists': { status: 'up' },
           'trust-lists': { status: 'up' },
         };

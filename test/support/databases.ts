@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../adapters/persistence/database.ts';
+import { createOnAll, dropOnAll, nodesOf, spread } from './cluster.ts';
 import { findServer } from './postgres-server.ts';
 import { preparedDatabases } from './prepared-databases.ts';
 import { openRaw, rawSql } from './raw-sql.ts';
@@ -25,16 +26,38 @@ export type DatabaseKind = {
   open(): Promise<TestDatabase | undefined>;
   /** The same without tables, for what brings a database up to date. */
   openEmpty(): Promise<TestDatabase | undefined>;
-  /** One with all that is in another of this kind, to which nobody may be connected. */
+  /** One with all that is in another of this kind, to which nobody may be connected. It is not taken for the other one put back. */
   copy(database: TestDatabase): Promise<TestDatabase>;
+  /** The same letter by letter, with the history of the other one. */
+  backUp(database: TestDatabase): Promise<TestDatabase>;
 };
 
 /** The kinds of database that every suite of the persistence runs on. */
 export function databases(): DatabaseKind[] {
   return [
-    { name: 'sqlite', open: openSqlite, openEmpty: openEmptySqlite, copy: copySqlite },
-    { name: 'postgres', open: openPostgres, openEmpty: openEmptyPostgres, copy: copyPostgres },
+    {
+      name: 'sqlite',
+      open: openSqlite,
+      openEmpty: openEmptySqlite,
+      copy: ofItsOwn(copySqlite),
+      backUp: copySqlite,
+    },
+    {
+      name: 'postgres',
+      open: openPostgres,
+      openEmpty: openEmptyPostgres,
+      copy: ofItsOwn(copyPostgres),
+      backUp: copyPostgres,
+    },
   ];
+}
+
+function ofItsOwn(copy: DatabaseKind['backUp']): DatabaseKind['copy'] {
+  return async (database) => {
+    const made = await copy(database);
+    await rawSql(made.url, (run) => run('delete from service_terms'));
+    return made;
+  };
 }
 
 async function openSqlite(): Promise<TestDatabase> {
@@ -76,10 +99,30 @@ async function sqliteTemplate(): Promise<string> {
 }
 
 async function openPostgres(): Promise<TestDatabase | undefined> {
+  const nodes = await clusterOfTests();
+  if (nodes !== undefined) return openOnCluster(nodes);
   const source = preparedDatabases()?.postgres?.template;
   const database = await createPostgres(source);
   if (database !== undefined && source === undefined) await migrate(database.url);
   return database;
+}
+
+let cluster: ReturnType<typeof nodesOf> | undefined;
+
+/** Where `TEST_DATABASE_URL` names the coordinator of a cluster, all that runs on PostgreSQL runs on that. */
+async function clusterOfTests() {
+  const server = await serverOfTests();
+  if (server === undefined) return undefined;
+  cluster ??= nodesOf(server);
+  return cluster;
+}
+
+async function openOnCluster(nodes: readonly [URL, ...URL[]]): Promise<TestDatabase> {
+  const name = `vidimus_test_${randomBytes(6).toString('hex')}`;
+  const url = await createOnAll(nodes, name);
+  await migrate(url);
+  await spread(url);
+  return { url, drop: () => dropOnAll(nodes, name) };
 }
 
 function openEmptyPostgres(): Promise<TestDatabase | undefined> {

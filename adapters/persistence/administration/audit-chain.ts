@@ -1,5 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/core';
-import type { AuditLog, AuditQuery, ServiceRepositories } from '../../../application/ports/repositories.ts';
+import type { AuditLog, AuditQuery, ServiceAuditLog } from '../../../application/ports/repositories.ts';
 import {
   type AuditAction,
   type AuditEntry,
@@ -95,7 +95,7 @@ export function auditLog(em: EntityManager, scope: string): AuditLog {
   };
 }
 
-export function serviceAuditLog(em: EntityManager): Omit<ServiceRepositories['audit'], 'prune'> {
+export function serviceAuditLog(em: EntityManager): ServiceAuditLog {
   return {
     ...auditLog(em, SERVICE_SCOPE),
     async nextScope(after) {

@@ -1,6 +1,7 @@
 import type {
   AuditLog,
   Documents,
+  ServiceAuditLog,
   ServiceRepositories,
   TenantRepositories,
   TrustListRepository,
@@ -19,7 +20,7 @@ import type { Journal } from './journal.ts';
 export type PlainTenantRepositories = Omit<TenantRepositories, 'audit'> & { readonly audit: AuditLog };
 
 export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants' | 'audit'> & {
-  readonly audit: Omit<ServiceRepositories['audit'], 'prune'>;
+  readonly audit: ServiceAuditLog;
   readonly tenants: Omit<ServiceRepositories['tenants'], 'remove'> & {
     /** @returns the head of the chain that went with the tenant. */
     remove(id: TenantId): Promise<AuditHead | undefined>;
@@ -133,6 +134,7 @@ export function auditedService(
     },
     audit: {
       ...audit,
+      note: (change) => journal.note(SERVICE_SCOPE, change),
       async prune(tenantId, { sequence, hash }) {
         const change = {
           action: 'pruned',

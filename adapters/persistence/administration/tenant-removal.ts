@@ -27,6 +27,10 @@ const anyRow = (row: unknown) => row as EntityName<Record<string, unknown>>;
 
 const OWN = allRows.filter((row) => 'tenantId' in row.meta.properties);
 
+/** The mark of a tenant goes with the transaction that makes another one of its id, whose clients come with it. */
+const NO_TENANT = (table: string) =>
+  table === ClientRow.meta.tableName ? '' : 'and not exists (select 1 from tenants where id = $1)';
+
 /** The tenant is `$1`, at most `$2` rows, its mark `$3`: without that, or with a tenant of this id, nothing goes. */
 export const REMOVALS: readonly Statement[] = OWN.map(({ meta }) => {
   const table = String(meta.tableName);
@@ -34,7 +38,7 @@ export const REMOVALS: readonly Statement[] = OWN.map(({ meta }) => {
     .flatMap(([name, { primary }]) => (primary ? [snakeCase(name)] : []))
     .join();
   const text = `delete from ${table} where (${key}) in (select ${key} from ${table} where tenant_id = $1 limit $2)
-    and exists (select 1 from leases where name = $3) and not exists (select 1 from tenants where id = $1)`;
+    and exists (select 1 from leases where name = $3) ${NO_TENANT(table)}`;
   return { name: `remove_remains_${table}`, text };
 });
 

@@ -10,6 +10,7 @@ import {
 } from '../../../domain/trust-lists/published-list.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { byId } from '../rows/document-tables.ts';
+import { TermRow } from '../rows/term.row.ts';
 import { TrustListRow, TrustListVersionRow } from '../rows/trust-list.row.ts';
 import { FRESH } from './documents.ts';
 import { existing, insertUnique } from './existing.ts';
@@ -46,6 +47,14 @@ export function trustListRepository(
     const sequenceNumber = { $lte: first.sequenceNumber };
     await em.nativeDelete(TrustListVersionRow, { tenantId, trustListId, sequenceNumber });
   };
+  const storedNumber = async (id: string) => {
+    const fields = ['sequenceNumber'] as const;
+    const list = await em.findOne(TrustListRow, { id }, { ...FRESH, fields });
+    if (list !== null) return list.sequenceNumber;
+    const options = { ...FRESH, fields, orderBy: NEWEST, limit: 1 };
+    const [version] = await em.find(TrustListVersionRow, { trustListId: id }, options);
+    return version?.sequenceNumber ?? 0;
+  };
   return {
     find,
     async get(id) {
@@ -79,12 +88,9 @@ export function trustListRepository(
       return true;
     },
     async lastNumber(id) {
-      const fields = ['sequenceNumber'] as const;
-      const list = await em.findOne(TrustListRow, { id }, { ...FRESH, fields });
-      if (list !== null) return list.sequenceNumber;
-      const options = { ...FRESH, fields, orderBy: NEWEST, limit: 1 };
-      const [version] = await em.find(TrustListVersionRow, { trustListId: id }, options);
-      return version?.sequenceNumber ?? 0;
+      // What was lost may have been published under any number up to there, also of a list that is not known any more.
+      const [term] = await em.find(TermRow, {}, { ...FRESH, orderBy: { number: 'desc' }, limit: 1 });
+      return Math.max(await storedNumber(id), term?.listFloor ?? 0);
     },
     async versions(trustListId, { limit, after, ascending = false } = ALL) {
       const where = {

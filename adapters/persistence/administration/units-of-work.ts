@@ -2,6 +2,7 @@ import type { EntityManager, MikroORM } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import {
   preconditionOf,
+  type ServiceAuditLog,
   type ServiceRepositories,
   type TenantRepositories,
   type TenantWriting,
@@ -15,7 +16,7 @@ import { reaching } from '../database-faults.ts';
 import type { Dialect } from '../opened.ts';
 import type { SeldomRead } from '../readers.ts';
 import { appendEntries, auditLog, serviceAuditLog } from './audit-chain.ts';
-import { auditedService, auditedTenant, type PlainServiceRepositories } from './audited-repositories.ts';
+import { auditedService, auditedTenant } from './audited-repositories.ts';
 import { Journal } from './journal.ts';
 import { assertHolds, assertTenantHolds } from './preconditions.ts';
 import { tenantRepositories } from './repositories.ts';
@@ -87,7 +88,7 @@ export class UnitsOfWork {
     };
   }
 
-  ofService(): Pick<PlainServiceRepositories, 'audit'> {
+  ofService(): { readonly audit: ServiceAuditLog } {
     return { audit: serviceAuditLog(this.#parts.orm.em.fork({ clear: true })) };
   }
 

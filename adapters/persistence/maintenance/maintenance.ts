@@ -24,7 +24,7 @@ import { removeRemains } from './tenant-remains.ts';
 const EXPIRED = listOf([MOVES.expire.to]);
 /** What becomes of a session with a response is decided by who can read it; it expires when nobody did. */
 const DECIDED_WITHIN_MS = 3_600_000;
-const DUE = `select tenant_id, id from sessions
+export const DUE_SESSIONS = `select tenant_id, id from sessions
   where expires_at <= $1 and status in (${listOf(MOVES.expire.from)})
     and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS}) and ${NOTHING_PENDING} order by expires_at limit $2`;
 const OVERDUE = named(
@@ -37,7 +37,7 @@ const LOG = `insert into session_events (tenant_id, session_id, version, status,
 
 const EXPIRE_POSTGRES = named(
   'expire_sessions',
-  `with p as (${DUE} for update skip locked),
+  `with p as (${DUE_SESSIONS} for update skip locked),
    u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1
      from p where s.tenant_id = p.tenant_id and s.id = p.id
      returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
@@ -47,7 +47,7 @@ const EXPIRE_POSTGRES = named(
 const EXPIRE_SQLITE = named(
   'expire_sessions',
   `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
-   where (tenant_id, id) in (${DUE}) returning tenant_id, id, version`,
+   where (tenant_id, id) in (${DUE_SESSIONS}) returning tenant_id, id, version`,
 );
 const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
 

@@ -5,7 +5,7 @@ import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { HIDDEN } from '../rows/session-codec.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
-import { listOf, named } from '../statement.ts';
+import { listOf, named, type Row } from '../statement.ts';
 import { UNSENT } from './event-log.ts';
 import { postgresJobs, sqliteJobs } from './job-sql.ts';
 import { dayOf, IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
@@ -80,6 +80,19 @@ const RENEWED_SQLITE = named(
   `with t as materialized (${TENANTS_SQLITE})
    select ${RENEWED} from t cross join sessions s where ${DUE} and ${IS_RENEWED} limit $2`,
 );
+/** The same of one tenant, `$4`, which stands beside each table, so that a cluster knows its machine. */
+const ofOne = (name: string, text: string) =>
+  named(
+    `${name}_of_tenant`,
+    text
+      .replace(TENANTS_POSTGRES, `${TENANTS_POSTGRES} where id = $$4`)
+      .replace('s.tenant_id = t.id', 's.tenant_id = $$4')
+      .replaceAll(/(\w)\.tenant_id = [ps]\.tenant_id/g, '$1.tenant_id = $$4'),
+  );
+const CLEAN_UP_ONE = ofOne('clean_up_sessions', CLEAN_UP_POSTGRES.text);
+const RENEWED_OF_ONE = ofOne('due_renewed_sessions', RENEWED_POSTGRES.text);
+const ALL_TENANTS = named('ids_of_tenants', 'select id from tenants order by id');
+
 /** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
 const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
 const drop = (table: string, key = 'session_id') =>
@@ -131,14 +144,42 @@ export function postgresCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp
   return {
     async cleanUpSessions(now, limit, { ttlSeconds }) {
       const [row] = await sql.query(CLEAN_UP_POSTGRES, [now.getTime(), limit, ttlSeconds]);
-      const count = (name: string) => Number(row?.[name]);
-      const gone = { removed: count('removed'), anonymized: count('anonymized'), unsent: count('unsent') };
+      const gone = countsOf(row);
       const left = limit - gone.removed - gone.anonymized;
       if (left <= 0) return cleanedUp(gone);
       const due = await sql.query(RENEWED_POSTGRES, [now.getTime(), left, ttlSeconds]);
       return cleanedUp(gone, await reduce(due, now));
     },
   };
+}
+
+/** On a cluster: tenant by tenant, until there were as many as may be. */
+export function clusterCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp {
+  const reduce = renewals(postgresJobs(sql), cipher, POSTGRES_ROWS);
+  return {
+    async cleanUpSessions(now, limit, { ttlSeconds }) {
+      const done: CleanedUp[] = [];
+      let left = limit;
+      for (const { id } of await sql.query(ALL_TENANTS, [])) {
+        if (left <= 0) break;
+        const [row] = await sql.query(CLEAN_UP_ONE, [now.getTime(), left, ttlSeconds, String(id)]);
+        const gone = countsOf(row);
+        left -= gone.removed + gone.anonymized;
+        done.push(gone);
+        if (left <= 0) break;
+        const due = await sql.query(RENEWED_OF_ONE, [now.getTime(), left, ttlSeconds, String(id)]);
+        const reduced = await reduce(due, now);
+        left -= reduced.removed + reduced.anonymized;
+        done.push(reduced);
+      }
+      return cleanedUp(...done);
+    },
+  };
+}
+
+function countsOf(row: Row | undefined): CleanedUp {
+  const count = (name: string) => Number(row?.[name]);
+  return { removed: count('removed'), anonymized: count('anonymized'), unsent: count('unsent') };
 }
 
 export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {

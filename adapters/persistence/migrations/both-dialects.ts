@@ -124,6 +124,11 @@ export const PENDING_DELIVERIES = [
   'create index "pending_deliveries_due" on "pending_deliveries" ("due_at")',
 ];
 
+export const TERMS = [
+  'create table "service_terms" ("number" bigint not null, "follows" bigint not null, "id" varchar(255) not null, "lineage" varchar(255) not null, "place" varchar(255) not null, "counter" bigint not null, "began_at" bigint not null, "how" varchar(255) not null, "lost_at" bigint null, "list_floor" int not null, primary key ("number"))',
+  'alter table "service_terms" add constraint "service_terms_follows" unique ("follows")',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -223,8 +223,9 @@ export class PostgresChains {
   }
 
   /** Others have written to these chains. */
-  forget(scopes: readonly string[]): void {
-    for (const scope of scopes) this.#ends.forget(scope);
+  forget(scopes?: readonly string[]): void {
+    if (scopes === undefined) this.#ends.clear();
+    else for (const scope of scopes) this.#ends.forget(scope);
   }
 
   #noteShared(tenantId: TenantId): void {

@@ -55,6 +55,11 @@ export class ChainEnds {
     this.#heads.set(tenantId, head);
   }
 
+  /** The database may not be what it was. */
+  clear(): void {
+    this.#heads.clear();
+  }
+
   /** Somebody else may have written to the chain. */
   forget(scope: string): void {
     this.#heads.delete(scope);

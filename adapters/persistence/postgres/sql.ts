@@ -47,6 +47,8 @@ const UNLOCK: Statement = { name: 'end_turn', text: 'select pg_advisory_unlock(h
  * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
  */
 export type PostgresSql = OneConnection & {
+  /** Runs `work` on one connection, as one transaction. */
+  transaction<T>(work: (own: OneConnection) => Promise<T>): Promise<T>;
   /** Runs `work` on one connection while no other process does so under the same key. */
   exclusively<T>(key: string, work: (own: OneConnection) => Promise<T>): Promise<T>;
   /** How long a caller may wait for others before it asks, as it may wait for a connection. */
@@ -61,20 +63,26 @@ export type PostgresSql = OneConnection & {
 
 const nothing = () => {};
 
-/** @param native the pool of the driver. */
-export function postgresSql(native: object): PostgresSql {
+/**
+ * @param native the pool of the driver.
+ * @param isCluster its machines commit each call by itself, whatever else comes in the same message: none shares one.
+ */
+export function postgresSql(native: object, isCluster = false): PostgresSql {
   const pool = native as Pool;
   const query = (statement: Statement, values: readonly Parameter[]) =>
     outOfEachOthersWay(() => onConnection(pool, (client) => run(client, { statement, values })));
-  const together = (calls: readonly Call[]) =>
-    whatCame(onConnection(pool, (client) => runTogether(client, calls)));
+  const inOne = isCluster ? oneByOne : runTogether;
+  const together = (calls: readonly Call[]) => whatCame(onConnection(pool, (client) => inOne(client, calls)));
   const groups = new CallGroups(query, together);
   return {
     together,
-    exclusively: (key, work) => onConnection(pool, (client) => inTurn(client, key, work)),
+    transaction: (work) =>
+      outOfEachOthersWay(() => onConnection(pool, (client) => wholly(client, work, inOne))),
+    exclusively: (key, work) => onConnection(pool, (client) => inTurn(client, key, work, inOne)),
     patienceMs: pool.options.connectionTimeoutMillis,
     query,
-    queryTogether: (group, statement, values) => groups.run(group, { statement, values }),
+    queryTogether: (group, statement, values) =>
+      isCluster ? query(statement, values) : groups.run(group, { statement, values }),
   };
 }
 
@@ -85,18 +93,45 @@ function whatCame(outcomes: Promise<readonly Outcome[]>): Promise<readonly Outco
   });
 }
 
+function oneConnection(client: Client, inOne: typeof runTogether): OneConnection {
+  return {
+    query: (statement, values) => run(client, { statement, values }).catch(asUnavailable),
+    together: (calls) => whatCame(inOne(client, calls)).catch(asUnavailable),
+  };
+}
+
+const statementOf = (text: string): Call => ({ statement: { name: text, text }, values: [] });
+
+async function wholly<T>(
+  client: Client,
+  work: (own: OneConnection) => Promise<T>,
+  inOne: typeof runTogether,
+): Promise<T> {
+  await run(client, statementOf('begin'));
+  try {
+    const done = await work(oneConnection(client, inOne));
+    await run(client, statementOf('commit'));
+    return done;
+  } catch (error) {
+    await run(client, statementOf('rollback'));
+    throw error;
+  }
+}
+
 function asUnavailable(error: unknown): never {
   throw unavailableFor(error);
 }
 
 /** The lock is the connection's: it goes with it, also when the process dies. */
-async function inTurn<T>(client: Client, key: string, work: (own: OneConnection) => Promise<T>): Promise<T> {
+async function inTurn<T>(
+  client: Client,
+  key: string,
+  work: (own: OneConnection) => Promise<T>,
+  inOne: typeof runTogether,
+): Promise<T> {
   await run(client, { statement: LOCK, values: [key] });
   try {
-    return await work({
-      query: (statement, values) => run(client, { statement, values }).catch(asUnavailable),
-      together: (calls) => whatCame(runTogether(client, calls)).catch(asUnavailable),
-    });
+    return await work(oneConnection(client, inOne));
   } finally {
     await run(client, { statement: UNLOCK, values: [key] });
   }

@@ -13,6 +13,7 @@ import {
 } from './session.row.ts';
 import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
 import { IssuedSubjectRow, SubjectKeyRow, SubjectRevocationRow } from './subject.row.ts';
+import { TermRow } from './term.row.ts';
 import { KeptTrustListRow, SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 import { FallenBatchRow, FollowedListRow, FollowedStatusRow } from './wallet-status.row.ts';
 
@@ -50,4 +51,5 @@ export const allRows = [
   AuditHeadRow,
   RemovedClientRow,
   RetiredKeyRow,
+  TermRow,
 ];

@@ -163,9 +163,9 @@ export function readStatusList(cipher: Cipher, row: Row): StatusList {
   };
 }
 
-export function readStatusListVersion(row: Row): { id: string; version: number; keyChainId: string | null } {
+export function readStatusListVersion(row: Row) {
   const { id, version, key_chain_id } = row as { id: string; version: unknown; key_chain_id: string | null };
-  return { id, version: Number(version), keyChainId: key_chain_id };
+  return { id, version: Number(version), term: Number(row['term']), keyChainId: key_chain_id };
 }
 
 /** Reads `TENANT_STATE`, which every combined read carries. */

@@ -34,3 +34,8 @@ export function lockSqlite(file: string, native: object): () => void {
     });
   }
 }
+
+/** The same by its address; nothing of other databases. */
+export function holdFile(url: string, native: object): () => void {
+  return url.startsWith('sqlite:') ? lockSqlite(url.slice('sqlite:'.length), native) : () => {};
+}

@@ -105,14 +105,15 @@ export function describeDatabase(
           { by: 'system' },
         );
       }
-      const body = (table: string, owner: string, id: string) =>
-        `(select body from ${table} where tenant_id = '${owner}' and id = '${id}')`;
       await rawSql(url, async (run) => {
-        const set = (table: string, id: string, source: string) =>
-          run(`update ${table} set body = ${source} where tenant_id = '${tenantId}' and id = '${id}'`);
-        await set('credential_configurations', 'two', body('credential_configurations', tenantId, 'one'));
-        await set('key_chains', 'one', body('credential_configurations', tenantId, 'one'));
-        await set('credential_configurations', 'one', body('credential_configurations', other, 'one'));
+        const where = (owner: string, id: string) => `where tenant_id = '${owner}' and id = '${id}'`;
+        const set = async (table: string, id: string, owner: string) => {
+          const [from] = await run(`select body from credential_configurations ${where(owner, 'one')}`);
+          await run(`update ${table} set body = '${from?.['body']}' ${where(tenantId, id)}`);
+        };
+        await set('credential_configurations', 'two', tenantId);
+        await set('key_chains', 'one', tenantId);
+        await set('credential_configurations', 'one', other);
       });
       for (const id of ['one', 'two']) {
         const read = store.forTenant(tenantId, (own) => own.credentialConfigurations.get(id));
@@ -217,7 +218,7 @@ export function describeDatabase(
           const connections = () =>
             rawSql(url, (run) =>
               run(`select pid from pg_stat_activity where datname = current_database()
-                and backend_type = 'client backend' and pid <> pg_backend_pid() order by pid`),
+                and backend_type = 'client backend' and application_name not like 'citus%' and pid <> pg_backend_pid() order by pid`),
             );
           const before = await connections();
           expect(before).to.have.lengthOf.within(1, 2);

@@ -168,7 +168,7 @@ export function describeIsolation(open: () => Store): void {
       await steps.recordIssuance(session.id, aBatch(session), 2, 3, NOW);
       await steps.takeStatusRun({ id: 'same', keyChainId: null }, 5);
       await steps.changeStatuses([{ listId: 'same', index: 1, status: 0 }], NOW);
-      await steps.saveStatusToken('same', 'jwt', 1, NOW, seconds(60));
+      await steps.saveStatusToken('same', 'jwt', { version: 1, term: 0 }, NOW, seconds(60));
       await steps.removeSession(session.id, 'system');
       await store.forTenant(
         one,

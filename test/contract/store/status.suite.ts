@@ -56,6 +56,16 @@ export function describeStatusLists(open: () => Store): void {
       expect(await steps.takeStatusRun({ ...list, id: 'none' }, 1)).to.equal(undefined);
     });
 
+    it('give no entry away that is known to be taken, whatever they say themselves', async () => {
+      const list = await addList(store, tenantId, { capacity: 10 });
+      const steps = stepsOf(store, tenantId);
+      expect(await steps.takeStatusRun(list, 2, 5)).to.equal(5);
+      expect((await steps.statusList(list.id))?.usedEntries).to.equal(7);
+      expect(await steps.takeStatusRun(list, 2, 3)).to.equal(7);
+      expect(await steps.takeStatusRun(list, 2, 9)).to.equal(undefined);
+      expect((await steps.statusList(list.id))?.usedEntries).to.equal(9);
+    });
+
     it('change hands, with a version of their own each time', async () => {
       const list = await addList(store, tenantId);
       const binding = { credentialConfigurationId: 'diploma', keyChainId: 'chain' };
@@ -65,7 +75,7 @@ export function describeStatusLists(open: () => Store): void {
         });
       expect(await rebind(list.id)).to.deep.equal({ ...list, ...binding, version: 2 });
       expect(await stepsOf(store, tenantId).statusListVersions([list.id])).to.deep.equal([
-        { id: list.id, version: 2, keyChainId: 'chain' },
+        { id: list.id, version: 2, term: 0, keyChainId: 'chain' },
       ]);
       expect(await failureOf(rebind('none'))).to.equal('not_found');
       const stranger = await addTenant(store);
@@ -164,8 +174,8 @@ export function describeStatusLists(open: () => Store): void {
       await steps.changeStatuses([{ listId: one.id, index: 3, status: 0 }], NOW);
       const heads = await steps.statusListVersions([one.id, two.id, 'none']);
       expect(heads).to.have.deep.members([
-        { id: one.id, version: 3, keyChainId: null },
-        { id: two.id, version: 6, keyChainId: null },
+        { id: one.id, version: 3, term: 0, keyChainId: null },
+        { id: two.id, version: 6, term: 0, keyChainId: null },
       ]);
       expect(await sorted(one.id, 0)).to.deep.equal([
         { index: 3, status: 0 },
@@ -190,15 +200,17 @@ export function describeStatusLists(open: () => Store): void {
       await steps.changeStatuses([], NOW);
       expect(await sorted(id, 0)).to.deep.equal([{ index: 1, status: 2 }]);
       expect(await sorted('none', 0)).to.deep.equal([]);
-      expect(await steps.statusListVersions([id])).to.deep.equal([{ id, version: 2, keyChainId: null }]);
+      expect(await steps.statusListVersions([id])).to.deep.equal([
+        { id, version: 2, term: 0, keyChainId: null },
+      ]);
     });
 
     it('keep the newest token', async () => {
-      const { id } = await addList(store, tenantId);
+      const { id } = await addList(store, tenantId, { version: 3 });
       const steps = stepsOf(store, tenantId);
       const token = async () => (await steps.statusList(id))?.token;
-      const save = (jwt: string, version: number, at: number) =>
-        steps.saveStatusToken(id, jwt, version, seconds(at), seconds(at + 60));
+      const save = (jwt: string, version: number, at: number, term = 0) =>
+        steps.saveStatusToken(id, jwt, { version, term }, seconds(at), seconds(at + 60));
       await save('first', 2, 10);
       expect(await token()).to.deep.equal({
         jwt: 'first',
@@ -214,10 +226,13 @@ export function describeStatusLists(open: () => Store): void {
       expect((await token())?.jwt).to.equal('younger');
       await save('newer version', 3, 5);
       expect((await token())?.jwt).to.equal('newer version');
+      await save('a version that the database does not have', 4, 20);
+      await save('another term of the database', 3, 30, 7);
+      expect((await token())?.jwt).to.equal('newer version');
     });
 
     it('keep when a token ends that is not kept itself', async () => {
-      const { id } = await addList(store, tenantId);
+      const { id } = await addList(store, tenantId, { version: 2 });
       const steps = stepsOf(store, tenantId);
       const kept = async () => {
         const { token, tokenExpiresAt } = (await steps.statusList(id)) ?? {};
@@ -226,9 +241,9 @@ export function describeStatusLists(open: () => Store): void {
         return { token, tokenExpiresAt };
       };
       expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: null });
-      await steps.saveStatusToken(id, null, 2, seconds(10), seconds(70));
+      await steps.saveStatusToken(id, null, { version: 2, term: 0 }, seconds(10), seconds(70));
       expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
-      await steps.saveStatusToken(id, null, 1, seconds(20), seconds(80));
+      await steps.saveStatusToken(id, null, { version: 1, term: 0 }, seconds(20), seconds(80));
       expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
     });
 

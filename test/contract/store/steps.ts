@@ -279,8 +279,8 @@ export function stepsOf(store: Store, tenantId: TenantId) {
     },
     noteRelease: (id: string, release: SeenRelease, now: Date) =>
       store.lists(tenantId).noteRelease(id, release, now),
-    takeStatusRun: (list: Pick<StatusList, 'id' | 'keyChainId'>, count: number) =>
-      store.lists(tenantId).takeStatusRun(list, count),
+    takeStatusRun: (list: Pick<StatusList, 'id' | 'keyChainId'>, count: number, seen?: number) =>
+      store.lists(tenantId).takeStatusRun(list, count, seen),
   };
 }
 

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import type { Terms } from '../../application/ports/terms.ts';
+import type { Change, Committed } from '../../domain/changes/change.ts';
+import type { History, Term, TermBeginning } from '../../domain/rewinds/term.ts';
+import type { JobSql } from './maintenance/job-sql.ts';
+import { PRESENT_MS } from './maintenance/postgres-time.ts';
+import { named, type Row } from './statement.ts';
+
+/** What the dialects say in their own words. */
+export type TermWords = {
+  readonly moves: boolean;
+  /** The terms, the newest first, and in each row where the database is and its time; one row without a term while there is none. */
+  read(sql: JobSql): Promise<readonly Row[]>;
+};
+
+/** Promotions are rare; terms that are older are of nobody's memory. */
+const MOST_TERMS = 200;
+const readTerms = (present: string) =>
+  named(
+    'read_terms',
+    `select p.*, t.number, t.id, t.lineage, t.place, t.counter, t.began_at, t.how, t.lost_at, t.list_floor
+     from (select ${present}) p left join service_terms t on true order by t.number desc limit ${MOST_TERMS}`,
+  );
+const COUNT = named(
+  'count_term',
+  `update service_terms set counter = counter + 1
+   where number = $1 and id = $2 and counter >= $3 and number = (select max(number) from service_terms)`,
+);
+const OPEN = named(
+  'open_term',
+  `insert into service_terms (number, follows, id, lineage, place, counter, began_at, how, lost_at, list_floor)
+   select cast($1 as bigint), t.number, cast($2 as text), t.lineage, cast($3 as text), t.counter, cast($4 as bigint), cast($5 as text), null,
+     case when t.list_floor > $6 then t.list_floor else $6 end
+   from service_terms t where t.number = $7 on conflict do nothing`,
+);
+const BEGIN = named(
+  'begin_terms',
+  `insert into service_terms (number, follows, id, lineage, place, counter, began_at, how, lost_at, list_floor)
+   select 1, 0, cast($1 as text), cast($1 as text), cast($2 as text), 0, cast($3 as bigint), 'begun', null, 0
+   where not exists (select 1 from service_terms) on conflict do nothing`,
+);
+const MARK_LOST = named(
+  'mark_lost',
+  `update service_terms set lost_at = $1
+   where lost_at is null and number = (select max(number) from service_terms)`,
+);
+const HAS_VALUE = named(
+  'has_used_value',
+  'select 1 from used_values where tenant_id = $1 and kind = $2 and hash = $3',
+);
+const HAS_SESSION = named(
+  'has_session',
+  'select 1 from sessions where tenant_id = $1 and id = $2 and version >= $3',
+);
+
+type LastChange = readonly [tenantId: string, name: string, value: string | number];
+
+/** Knows of the last change of this process what is enough to find it again. */
+export class LastChanges {
+  count = 0;
+  last: LastChange | undefined;
+
+  note(tenantId: string, { uses, opens, session, removes }: Change, committed: Committed): void {
+    if (!committed.done) return;
+    this.count++;
+    const use = uses?.[0];
+    if (use !== undefined) this.last = [tenantId, use.kind, use.hash];
+    else if (opens?.session !== undefined) this.last = [tenantId, opens.session.id, opens.session.version];
+    else if (session !== undefined && committed.session !== undefined && removes === undefined)
+      this.last = [tenantId, session.id, committed.session.version];
+  }
+}
+
+/** A place that a database has only once: of two databases in a cluster and of two clusters, too. */
+const POSTGRES_PLACE = `(select system_identifier from pg_control_system()) || '/' ||
+  (select oid from pg_database where datname = current_database()) || '/' ||
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
+const readOnPostgres = readTerms(
+  `${PRESENT_MS} as now, pg_is_in_recovery() as standby,
+   case when pg_is_in_recovery() then '' else ${POSTGRES_PLACE} end as present_place`,
+);
+export const POSTGRES_TERMS: TermWords = { moves: true, read: (sql) => sql.all(readOnPostgres) };
+
+const readOnSqlite = readTerms(`cast(unixepoch('subsec') * 1000 as integer) as now`);
+
+/** @param file undefined for a database in memory. */
+export function sqliteTerms(file: string | undefined): TermWords {
+  return {
+    moves: false,
+    async read(sql) {
+      // While somebody has a file open, another one may take its name.
+      const inode = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false })?.ino;
+      return (await sql.all(readOnSqlite)).map((row) => ({ ...row, present_place: `file/${inode}` }));
+    },
+  };
+}
+
+/** @param sql over any connection, or over one that nobody has used yet. */
+export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Terms {
+  const read = async (): Promise<History> => {
+    const rows = await words.read(sql);
+    const [present] = rows;
+    if (present?.['standby']) throw new StoreUnavailable('the database is a standby that was not promoted');
+    return {
+      terms: rows.filter((row) => row['number'] !== null).map(readTerm),
+      place: String(present?.['present_place']),
+      now: new Date(Number(present?.['now'])),
+    };
+  };
+  return {
+    moves: words.moves,
+    get changes() {
+      return changes.count;
+    },
+    read,
+    async begin() {
+      const { now, place } = await read();
+      await sql.change(BEGIN, randomUUID(), place, now.getTime());
+    },
+    async count({ term, termId, counter }) {
+      const { last } = changes;
+      const isCounted = (await sql.change(COUNT, term, termId, counter)) > 0;
+      if (isCounted && changes.last === last) changes.last = undefined;
+      return read();
+    },
+    async open({ after, number, how, listFloor = 0 }) {
+      const { now, place } = await read();
+      return (await sql.change(OPEN, number, randomUUID(), place, now.getTime(), how, listFloor, after)) > 0;
+    },
+    async markLost() {
+      const { now } = await read();
+      await sql.change(MARK_LOST, now.getTime());
+    },
+    async hasLastChange() {
+      if (changes.last === undefined) return true;
+      const statement = typeof changes.last[2] === 'string' ? HAS_VALUE : HAS_SESSION;
+      return (await sql.all(statement, ...changes.last)).length > 0;
+    },
+  };
+}
+
+function readTerm(row: Row): Term {
+  const lostAt = row['lost_at'];
+  return {
+    number: Number(row['number']),
+    id: String(row['id']),
+    lineage: String(row['lineage']),
+    place: String(row['place']),
+    counter: Number(row['counter']),
+    beganAt: new Date(Number(row['began_at'])),
+    how: String(row['how']) as TermBeginning,
+    lostAt: lostAt === null ? null : new Date(Number(lostAt)),
+    listFloor: Number(row['list_floor']),
+  };
+}

@@ -1,0 +1,52 @@
+import { setTimeout } from 'node:timers/promises';
+import { placeOf } from '../../adapters/persistence/database.ts';
+import { fence } from '../../application/rewinds/fence.ts';
+import { witnessOf } from '../rewind-watch.ts';
+import { commandLine, endWithUsage } from './command-line.ts';
+import { openStored } from './open-stored.ts';
+
+/**
+ * `npm run restore:fence -- [--force] [--lost-releases <n>]`: after a database was put back, ends all that counts once and was
+ * handed out before, so that the service can go on with it. It can be broken off and started again. Ends with 0 when it is
+ * done, 1 when it is not, 3 when nothing says that the database went back.
+ */
+const USAGE = 'npm run restore:fence -- [--force] [--lost-releases <n>]';
+const NOTHING_TO_DO = 3;
+
+const { values } = commandLine(USAGE, {
+  options: { force: { type: 'boolean' }, 'lost-releases': { type: 'string' } },
+});
+const { force = false, 'lost-releases': stated } = values;
+if (stated !== undefined && !/^\d{1,9}$/.test(stated))
+  endWithUsage(USAGE, `--lost-releases ${stated}: is no number`);
+try {
+  process.exitCode = (await run()) ? 0 : NOTHING_TO_DO;
+} catch (error) {
+  console.error(`nothing is fenced: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
+
+async function run(): Promise<boolean> {
+  const { store, settings } = await openStored(process.env, { alone: true });
+  try {
+    const { terms, fencing } = store;
+    const isDone = await fence(
+      { store, terms, fencing, witness: witnessOf(settings), pause: setTimeout },
+      {
+        address: placeOf(settings.DATABASE_URL),
+        isForced: force,
+        ...(stated !== undefined && { lostReleases: Number(stated) }),
+        tell: (line) => console.error(line),
+      },
+    );
+    if (isDone)
+      console.log('Nothing that was handed out before counts any more. The service can be started.');
+    else
+      console.error(
+        'Nothing says that this database went back in time, so nothing was changed. If you know that it did, run it again with --force.',
+      );
+    return isDone;
+  } finally {
+    await store.close();
+  }
+}

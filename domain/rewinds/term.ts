@@ -1,0 +1,89 @@
+/**
+ * A database can go back in time: a standby takes over that had not heard of the last changes, a backup is restored. What
+ * was handed out since is then unknown to it, and it would hand it out again. So it keeps a history of itself: *terms*, of
+ * which a new one begins wherever that may have happened, each with a counter that goes up while it is written to. Whoever
+ * has seen a position that this history does not have knows that something was lost.
+ */
+export type Term = {
+  /** 1 of the first; else seconds of the database since 1970 when it began, or one more than the highest that was known. */
+  readonly number: number;
+  /** Random: two terms of one number, of which one was lost, are not taken for each other. */
+  readonly id: string;
+  /** Id of the first term, which a copy elsewhere has, too. */
+  readonly lineage: string;
+  /** Where the database was when the term began: the cluster, the database in it and its timeline, or the file. */
+  readonly place: string;
+  /** As it ended, of a former term. */
+  readonly counter: number;
+  readonly beganAt: Date;
+  readonly how: TermBeginning;
+  /** Since when it is known that something is missing from it, for all processes; null while nothing is. */
+  readonly lostAt: Date | null;
+  /** Trust lists of up to this number may have been published and lost. */
+  readonly listFloor: number;
+};
+
+/**
+ * `promoted`: the database is elsewhere and nothing is known to be missing. `accepted`: something may be, and an operator said
+ * that this is all right. `fenced`: nothing from before it counts any more.
+ */
+export type TermBeginning = 'begun' | 'promoted' | 'accepted' | 'fenced';
+
+/** A database's history as of one moment. */
+export type History = {
+  /** The newest first, at least one once a service has served it. */
+  readonly terms: readonly Term[];
+  /** Where it is now. */
+  readonly place: string;
+  /** By its own clock. */
+  readonly now: Date;
+};
+
+/** A moment of a history, of which everything before it was durable. */
+export type Position = {
+  readonly lineage: string;
+  readonly term: number;
+  readonly termId: string;
+  readonly counter: number;
+};
+
+export function positionOf({ lineage, number, id, counter }: Term): Position {
+  return { lineage, term: number, termId: id, counter };
+}
+
+/** How an operator names a position. */
+export function nameOfPosition({ term, counter }: Pick<Position, 'term' | 'counter'>): string {
+  return `${term}.${counter}`;
+}
+
+/**
+ * Whether a history has all that was before a position that somebody saw.
+ * @returns `whole`; `settled` when it has not, and a later term began by the word of an operator; else `lost`.
+ */
+export function verdictOn({ terms }: Pick<History, 'terms'>, seen: Position): 'whole' | 'settled' | 'lost' {
+  const same = terms.find(({ number, id }) => number === seen.term && id === seen.termId);
+  if (same !== undefined && same.counter >= seen.counter) return 'whole';
+  return isSettledSince({ terms }, seen) ? 'settled' : 'lost';
+}
+
+/** Whether an operator had a term begin after what somebody saw, knowing that something may be missing. */
+export function isSettledSince({ terms }: Pick<History, 'terms'>, { term }: Pick<Position, 'term'>): boolean {
+  return terms.some(({ number, how }) => number > term && (how === 'accepted' || how === 'fenced'));
+}
+
+/** Of two positions that somebody saw, the one that says more. */
+export function later(one: Position, other: Position): Position {
+  if (one.term !== other.term) return one.term > other.term ? one : other;
+  return one.counter >= other.counter ? one : other;
+}
+
+/** Later than every one that is known of, and than those that nobody here knows of: their seconds have passed. */
+export function nextNumber({ terms, now }: Pick<History, 'terms' | 'now'>, seen = 0): number {
+  const known = Math.max(seen, ...terms.map(({ number }) => number));
+  return Math.max(known + 1, Math.floor(now.getTime() / 1000));
+}
+
+/** When something was ended for good last; undefined when never. */
+export function fencedAt({ terms }: Pick<History, 'terms'>): Date | undefined {
+  return terms.find(({ how }) => how === 'fenced')?.beganAt;
+}

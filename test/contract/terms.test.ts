@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import { positionOf, type Term } from '../../domain/rewinds/term.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { rawSql } from '../support/raw-sql.ts';
+import { addTenant, aSession, aUse, NOW, openOffer } from './store/builders.ts';
+
+const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+
+for (const { name, open } of databases()) {
+  describe(`The history that ${name} keeps of itself`, () => {
+    let database: TestDatabase | undefined;
+    let stores: OrmStore[];
+
+    beforeEach(async function () {
+      database = await open();
+      if (database === undefined) return this.skip();
+      const { url } = database;
+      // What belongs to one process is served by one.
+      const count = name === 'sqlite' ? 1 : 4;
+      stores = await Promise.all(
+        Array.from({ length: count }, () => OrmStore.open({ url, poolSize: 2 }, cipher)),
+      );
+    });
+    afterEach(async () => {
+      for (const store of stores) await store.close();
+      await database?.drop();
+    });
+    const first = (): OrmStore => {
+      const [store] = stores;
+      if (store === undefined) throw new Error('there is a store');
+      return store;
+    };
+    const newest = async (): Promise<Term> => {
+      const [term] = (await first().terms.read()).terms;
+      if (term === undefined) throw new Error('there is a term');
+      return term;
+    };
+
+    it('begins once, whoever begins it', async () => {
+      await Promise.all([...stores, ...stores].map(({ terms }) => terms.begin()));
+      const { terms, place } = await first().terms.read();
+      expect(terms).to.have.length(1);
+      expect(terms[0]).to.deep.include({ number: 1, counter: 0, how: 'begun', lostAt: null, place });
+      expect(terms[0]?.lineage).to.equal(terms[0]?.id);
+    });
+
+    it('counts for those whose position it has', async () => {
+      const { terms } = first();
+      await terms.begin();
+      const position = positionOf(await newest());
+      await Promise.all([...stores, ...stores].map((store) => store.terms.count(position)));
+      const counted = await newest();
+      expect(counted.counter).to.equal(2 * stores.length);
+      for (const other of [{ counter: counted.counter + 1 }, { term: 2 }, { termId: 'other' }]) {
+        await terms.count({ ...positionOf(counted), ...other });
+      }
+      expect(await newest()).to.deep.equal(counted);
+    });
+
+    it('has one next term, after the one that its maker saw', async () => {
+      const { terms } = first();
+      await terms.begin();
+      await terms.markLost();
+      expect((await newest()).lostAt).to.be.instanceOf(Date);
+      const next = (number: number) => ({ after: 1, number, how: 'fenced', listFloor: 40 }) as const;
+      const opened = await Promise.all(stores.map((store, index) => store.terms.open(next(100 + index))));
+      expect(opened.filter(Boolean)).to.have.length(1);
+      const begun = await newest();
+      expect(begun).to.include({ how: 'fenced', lostAt: null, listFloor: 40 });
+      expect(await terms.open(next(900)), 'after another one').to.equal(false);
+      expect(await terms.open({ after: begun.number, number: 901, how: 'accepted' })).to.equal(true);
+      expect(await newest(), 'numbers of lists do not go back').to.include({ number: 901, listFloor: 40 });
+      const { terms: all } = await terms.read();
+      expect(new Set(all.map(({ lineage }) => lineage)).size).to.equal(1);
+    });
+
+    it('knows whether the last change of a process is there', async () => {
+      const store = first();
+      const { terms } = store;
+      await terms.begin();
+      const tenantId = await addTenant(store);
+      const raw = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
+      const { changes } = terms;
+      await openOffer(store, tenantId);
+      expect(terms.changes).to.equal(changes + 1);
+      expect(await terms.hasLastChange()).to.equal(true);
+      await raw('delete from sessions');
+      expect(await terms.hasLastChange(), 'a session').to.equal(false);
+      await store.commit(tenantId, { uses: [{ ...aUse(), expiresAt: new Date(Date.now() + 60_000) }] }, NOW);
+      expect(await terms.hasLastChange()).to.equal(true);
+      await raw('delete from used_values');
+      expect(await terms.hasLastChange(), 'a value that counts once').to.equal(false);
+      await terms.count(positionOf(await newest()));
+      expect(await terms.hasLastChange(), 'what was counted needs no other proof').to.equal(true);
+    });
+
+    it('lets nothing be given away while it may be another one, but statuses be changed', async () => {
+      const store = first();
+      const tenantId = await addTenant(store);
+      store.rewinds.watch = { refusal: 'the database went back', fencedAt: undefined };
+      const refused = async (work: Promise<unknown>) => {
+        const error = await work.catch((caught: unknown) => caught);
+        expect(error).to.be.instanceOf(StoreUnavailable);
+      };
+      await refused(store.commit(tenantId, { opens: { session: aSession(tenantId) } }, NOW));
+      await refused(store.lists(tenantId).takeStatusRun({ id: 'list', keyChainId: null }, 1));
+      await refused(store.forTenant(tenantId, async () => {}, { by: 'system' }));
+      await refused(store.forService(async () => {}, { by: 'system' }));
+      expect(await store.commit(tenantId, { statuses: [] }, NOW)).to.deep.equal({ done: true });
+      expect(await store.read(tenantId).state()).to.not.equal(undefined);
+    });
+  });
+}

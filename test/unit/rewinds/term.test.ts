@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import {
+  fencedAt,
+  later,
+  nextNumber,
+  type Position,
+  type Term,
+  type TermBeginning,
+  verdictOn,
+} from '../../../domain/rewinds/term.ts';
+
+const NOW = new Date('2026-11-24T12:00:00Z');
+const SECONDS = NOW.getTime() / 1000;
+const term = (
+  number: number,
+  counter: number,
+  how: TermBeginning = 'promoted',
+  id = `id-${number}`,
+): Term => ({
+  number,
+  id,
+  lineage: 'service',
+  place: 'here',
+  counter,
+  beganAt: new Date(number * 1000),
+  how,
+  lostAt: null,
+  listFloor: 0,
+});
+const seen = (number: number, counter: number, termId = `id-${number}`): Position => ({
+  lineage: 'service',
+  term: number,
+  termId,
+  counter,
+});
+
+describe('the history of a database', () => {
+  const cases: readonly [string, readonly Term[], Position, ReturnType<typeof verdictOn>][] = [
+    ['has what it is at', [term(5, 8)], seen(5, 8), 'whole'],
+    ['has what came before', [term(5, 8)], seen(5, 7), 'whole'],
+    ['has not what comes later', [term(5, 8)], seen(5, 9), 'lost'],
+    ['has what a former term ended with', [term(7, 9), term(5, 8)], seen(5, 8), 'whole'],
+    ['has not what a former term did not come to', [term(7, 12), term(5, 8)], seen(5, 9), 'lost'],
+    ['has not another term of the same number', [term(5, 20)], seen(5, 9, 'other'), 'lost'],
+    ['has not a term that it does not know', [term(5, 8)], seen(6, 8), 'lost'],
+    ['is empty', [], seen(5, 1), 'lost'],
+    ['was fenced since', [term(7, 8, 'fenced'), term(5, 8)], seen(5, 9), 'settled'],
+    ['was accepted since', [term(9, 8), term(7, 8, 'accepted'), term(5, 8)], seen(6, 9), 'settled'],
+    ['was fenced before', [term(7, 9), term(4, 8, 'fenced')], seen(5, 9), 'lost'],
+    ['went back to its fence', [term(5, 8, 'fenced')], seen(5, 9), 'lost'],
+  ];
+  for (const [name, terms, position, verdict] of cases) {
+    it(`${name}: ${verdict}`, () => {
+      expect(verdictOn({ terms }, position)).to.equal(verdict);
+    });
+  }
+
+  it('has a next term that is later than all that are known, and than those that are lost', () => {
+    expect(nextNumber({ terms: [term(5, 1)], now: NOW })).to.equal(SECONDS);
+    expect(nextNumber({ terms: [term(SECONDS, 1)], now: NOW })).to.equal(SECONDS + 1);
+    expect(nextNumber({ terms: [term(5, 1)], now: NOW }, SECONDS + 9)).to.equal(SECONDS + 10);
+  });
+
+  it('tells the later of two positions', () => {
+    expect(later(seen(5, 9), seen(6, 1))).to.deep.equal(seen(6, 1));
+    expect(later(seen(6, 1), seen(5, 9))).to.deep.equal(seen(6, 1));
+    expect(later(seen(6, 1), seen(6, 2))).to.deep.equal(seen(6, 2));
+  });
+
+  it('tells when something was ended last', () => {
+    expect(fencedAt({ terms: [term(5, 1, 'accepted')] })).to.equal(undefined);
+    expect(fencedAt({ terms: [term(9, 1), term(7, 1, 'fenced'), term(5, 1, 'fenced')] })).to.deep.equal(
+      new Date(7_000),
+    );
+  });
+});
