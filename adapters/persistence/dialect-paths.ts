@@ -56,13 +56,14 @@ export async function onSqlite(
 ): Promise<DialectPaths & { readonly macs: Macs }> {
   const sql = sqliteSql(database.native);
   const jobs = sqliteJobs(sql);
+  const writeCheck = checkOf(jobs);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
   if (writes) await beginOnSqlite(sql, macs);
   const run = await sql.single((own) => own);
   return {
     macs,
-    commit: new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId)),
+    commit: noting(writeCheck, new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId))),
     note: (...asked) => noteOnSqlite(sql, ...asked),
     query:
       (tenantId) =>
@@ -70,7 +71,7 @@ export async function onSqlite(
         sql.single((own) => own.all(statement, tenantId, ...parameters)),
     listing: SQLITE_LISTING,
     maintenance: sqliteMaintenance(sql, cipher),
-    writes: writeCheck(jobs),
+    writes: writeCheck,
     exclusively: sql.exclusively,
     read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
     documents: SQLITE_DOCUMENTS,
@@ -89,6 +90,7 @@ export async function onPostgres(
   const isCluster = database.isCluster === true;
   const sql = postgresSql(database.native, isCluster);
   const jobs = postgresJobs(sql);
+  const writeCheck = checkOf(jobs);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
   if (writes) await beginOnPostgres(sql, macs);
@@ -100,7 +102,7 @@ export async function onPostgres(
   });
   return {
     macs,
-    commit: new PostgresCommit(sql, cipher, chains),
+    commit: noting(writeCheck, new PostgresCommit(sql, cipher, chains)),
     note: (...asked) => noteOnPostgres(sql, ...asked),
     query:
       (tenantId) =>
@@ -110,7 +112,7 @@ export async function onPostgres(
           : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
     maintenance: isCluster ? clusterMaintenance(sql, cipher) : postgresMaintenance(sql, cipher),
-    writes: writeCheck(jobs),
+    writes: writeCheck,
     exclusively: (work) => work(),
     read: (statement, ...parameters) => sql.query(statement, parameters),
     documents: POSTGRES_DOCUMENTS,
@@ -119,6 +121,17 @@ export async function onPostgres(
   };
 }
 
-function writeCheck(jobs: JobSql): WriteCheck {
+function checkOf(jobs: JobSql): WriteCheck {
   return new WriteCheck(() => jobs.change(WRITE_CHECK, Date.now()));
+}
+
+/** What comes of a change says whether the database takes writes. */
+function noting(writes: WriteCheck, commit: DialectPaths['commit']): DialectPaths['commit'] {
+  return {
+    apply(...asked) {
+      const applied = commit.apply(...asked);
+      applied.catch(writes.noteFailure);
+      return applied;
+    },
+  };
 }

@@ -50,7 +50,6 @@ export class OrmStore extends Store {
   /** What the database knows of its past. */
   readonly terms: Terms;
   readonly fencing: Fencing;
-  /** Connections of the pool; undefined where there is none. */
   readonly connections: Database['connections'];
   /** Is told of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
@@ -135,9 +134,7 @@ export class OrmStore extends Store {
     if (sessionId !== undefined) this.touched(sessionId);
     const stale = this.rewinds.staleOf(change);
     if (stale !== undefined) return { done: false, part: 'uses', kind: stale.kind };
-    const applied = this.#dialect.commit.apply(tenantId, change, now);
-    applied.catch(this.#dialect.writes.noteFailure);
-    const committed = await applied;
+    const committed = await this.#dialect.commit.apply(tenantId, change, now);
     this.rewinds.changes.note(tenantId, change, committed);
     return committed;
   }
