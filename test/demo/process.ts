@@ -48,7 +48,7 @@ export async function startProcess(options: {
     throw new Error(`port ${port} is taken; set PORT to another one`);
   const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', ...options.environment },
+    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', DRAIN_SECONDS: '0', ...options.environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const output: string[] = [];
