@@ -105,13 +105,16 @@ describe('The package', function () {
     expect(eu.code, eu.output).to.equal(0);
   });
 
-  it('starts with generated secrets, shows its pages, and ends on SIGTERM', async () => {
+  it('starts with generated secrets, shows its pages, lets itself be examined, and ends on SIGTERM', async () => {
     const port = await freePort(createServer);
     const service = vidimus(['start'], { PORT: String(port) });
     await answers(service, `http://127.0.0.1:${port}/health`);
     for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/openapi.json'])
       expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(200);
     expect(existsSync(join(folder, 'app/data/secrets.env'))).to.equal(true);
+    const examined = vidimus(['doctor', '--strict'], { PORT: String(port) });
+    expect(await examined.ended, examined.output()).to.equal(0);
+    expect(examined.output()).to.include('0 faults');
     service.child.kill('SIGTERM');
     expect(await service.ended, service.output()).to.equal(0);
     const verified = await run('audit', 'verify');
