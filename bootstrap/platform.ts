@@ -17,7 +17,8 @@ import { NodeRandom } from '../adapters/system/random.ts';
 import { AjvSchemaValidator } from '../adapters/system/schema-validator.ts';
 import { ThreadedXmlDocuments } from '../adapters/xml/threaded-xml-documents.ts';
 import { setCacheMemory } from '../application/bounded.ts';
-import { CheckHealth } from '../application/health/check-health.ts';
+import { CheckHealth, CheckReadiness } from '../application/health/check-health.ts';
+import { Draining } from '../application/health/draining.ts';
 import type { Token } from '../application/needs.ts';
 import { AccessTokens } from '../application/ports/access-tokens.ts';
 import { AuthorizationServers } from '../application/ports/authorization-servers.ts';
@@ -104,8 +105,10 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   const { eventBus } = dispatch;
   const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
   closers.add(() => identity.close());
+  const draining = new Draining();
+  const databaseProbe = { name: 'database', check: () => store.ping() };
   const probes = [
-    { name: 'database', check: () => store.ping() },
+    databaseProbe,
     clockProbe(store, clock),
     followedListsProbe(store, clock),
     trustListsProbe(store, clock, eventBus),
@@ -122,7 +125,10 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Log, log);
   provide(Cipher, cipher);
   provide(Store, store);
-  provide(CheckHealth, new CheckHealth({ log, probes }));
+  provide(Draining, draining);
+  provide(CheckHealth, new CheckHealth({ log, draining, probes }));
+  const needed = [databaseProbe, keyStores.anyProbe];
+  provide(CheckReadiness, new CheckReadiness({ log, draining, probes: needed }));
   provide(Admission, places);
   provide(Remote, remote);
   provide(Webhooks, new RemoteWebhooks({ remote, clock, cipher }));

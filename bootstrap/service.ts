@@ -6,6 +6,7 @@ import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
 import { dialectOf, placeOf } from '../adapters/persistence/database.ts';
 import { AuthenticateClient } from '../application/clients/authenticate-client.ts';
+import { Draining } from '../application/health/draining.ts';
 import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';
 import { FetchedSessions } from '../application/sessions/fetched-sessions.ts';
@@ -27,6 +28,8 @@ export type RunningService = {
   readonly container: Container;
   /** Serves a connection that a supervisor accepted. */
   take(connection: Socket): void;
+  /** Says from now on that it is not ready, and serves as before. */
+  drain(): void;
   /**
    * Finishes running requests, at most for `graceMs`, then lets go of everything.
    * @param noticeMs in which clients that keep connections are told by an answer that theirs ends; idle ones end afterwards.
@@ -125,6 +128,10 @@ export async function startService(
       port,
       container,
       take: (connection) => server.take(connection),
+      drain() {
+        log.info('draining');
+        container.get(Draining).begin();
+      },
       async close(graceMs = GRACE_MS, noticeMs = 0) {
         log.info('stopping');
         // Event streams would keep their requests open for ever.

@@ -38,6 +38,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/workers.md',
     ),
+  DRAIN_SECONDS: wholeNumber(0, 300)
+    .default(3)
+    .describe(
+      'Seconds after SIGTERM in which `GET /health/ready` and `GET /health` answer 503 and everything is served as before, so that a balancer sends nothing more; longer than it takes to notice. SIGINT does not wait',
+    ),
   PUBLIC_URL: publicUrl
     .optional()
     .describe(

@@ -130,7 +130,7 @@ function tenantsOnly(request: Request, _response: Response, next: NextFunction):
 
 /** Express answers HEAD like GET, but some of our GETs do something: a secret is shown once, an offer is fetched. */
 function servesHead({ surface, path }: Route): boolean {
-  return surface === 'document' || path === '/' || path === '/health';
+  return surface === 'document' || path === '/' || /^\/health(\/|$)/.test(path);
 }
 
 function notHead(request: Request, _response: Response, next: NextFunction): void {

@@ -21,6 +21,7 @@ import { sqliteChain } from './sqlite/audit-chain.ts';
 import { SqliteCommit } from './sqlite/commit.ts';
 import { noteOnSqlite } from './sqlite/notes.ts';
 import { sqliteSql } from './sqlite/sql.ts';
+import { WRITE_CHECK, WriteCheck } from './write-check.ts';
 
 /** What the dialects do in their own ways. */
 export type DialectPaths = {
@@ -34,6 +35,7 @@ export type DialectPaths = {
   readonly query: (tenantId: TenantId) => TenantQuery;
   readonly listing: ListingStatements;
   readonly maintenance: Maintenance;
+  readonly writes: WriteCheck;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   /** What belongs to a whole `exclusively` uses this. */
   readonly read: Read;
@@ -65,6 +67,7 @@ export async function onSqlite(
         sql.single((own) => own.all(statement, tenantId, ...parameters)),
     listing: SQLITE_LISTING,
     maintenance: sqliteMaintenance(sql, cipher),
+    writes: writeCheck(jobs),
     exclusively: sql.exclusively,
     read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
     documents: SQLITE_DOCUMENTS,
@@ -102,9 +105,14 @@ export async function onPostgres(
           : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
     maintenance: postgresMaintenance(sql, cipher),
+    writes: writeCheck(jobs),
     exclusively: (work) => work(),
     read: (statement, ...parameters) => sql.query(statement, parameters),
     documents: POSTGRES_DOCUMENTS,
     moved: (scopes) => chains.forget(scopes),
   };
+}
+
+function writeCheck(jobs: JobSql): WriteCheck {
+  return new WriteCheck(() => jobs.change(WRITE_CHECK, Date.now()));
 }

@@ -108,7 +108,10 @@ export class OrmStore extends Store {
   override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const sessionId = change.session?.id ?? change.opens?.session?.id ?? change.removes;
     if (sessionId !== undefined) this.touched(sessionId);
-    return this.#dialect.commit.apply(tenantId, change, now);
+    const { commit, writes } = this.#dialect;
+    const committed = commit.apply(tenantId, change, now);
+    committed.catch(writes.noteFailure);
+    return committed;
   }
 
   override note(
@@ -169,6 +172,7 @@ export class OrmStore extends Store {
 
   override async ping(): Promise<void> {
     await reaching(() => this.#database.all('select 1'));
+    await this.#dialect.writes.check();
   }
 
   async close(): Promise<void> {

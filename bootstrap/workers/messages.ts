@@ -1,5 +1,8 @@
 /** What a supervisor tells a worker; a connection comes with the first. */
-export type ToWorker = { readonly type: 'connection' } | { readonly type: 'stop' };
+export type ToWorker =
+  | { readonly type: 'connection' }
+  | { readonly type: 'drain' }
+  | { readonly type: 'stop' };
 
 /** What a worker tells its supervisor. */
 export type FromWorker =

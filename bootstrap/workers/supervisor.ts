@@ -26,6 +26,7 @@ export class Supervisor {
   );
   readonly #workers = new Set<WorkerProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
+  #isDraining = false;
   #isStopping = false;
 
   constructor(settings: Settings) {
@@ -51,6 +52,12 @@ export class Supervisor {
       throw error;
     }
     this.#log.info('started', { host: HOST, port: PORT, publicUrl: PUBLIC_URL, workers: WORKERS });
+  }
+
+  /** Whoever asks a worker, also one that is started later, is told that it is not ready; all serve as before. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const worker of this.#workers) worker.drain();
   }
 
   /** @returns the exit code: 0 when every worker finished what it had begun. */
@@ -96,6 +103,7 @@ export class Supervisor {
     this.#workers.add(worker);
     void worker.ended.then(() => this.#workers.delete(worker));
     await worker.ready;
+    if (this.#isDraining) worker.drain();
     this.#handover.add(worker);
     return worker;
   }

@@ -77,6 +77,11 @@ export class WorkerProcess {
     this.#send({ type: 'connection' }, connection);
   }
 
+  /** It says that it is not ready, and serves as before. */
+  drain(): void {
+    this.#send({ type: 'drain' });
+  }
+
   /** It finishes running requests and ends. */
   stop(): void {
     this.#send({ type: 'stop' });

@@ -16,6 +16,7 @@ let isStopping = false;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {});
 process.on('message', (message: ToWorker, connection: Socket | undefined) => {
   if (message.type === 'stop') void stop();
+  if (message.type === 'drain') service?.drain();
   if (message.type === 'connection') take(connection);
 });
 // Without its supervisor it gets no connections any more.

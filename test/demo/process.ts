@@ -50,7 +50,7 @@ export async function startProcess(options: {
   const ending = extname(fileURLToPath(import.meta.url));
   const main = fileURLToPath(new URL(`../../bootstrap/main${ending}`, import.meta.url));
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', ...options.environment },
+    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', DRAIN_SECONDS: '0', ...options.environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const output: string[] = [];

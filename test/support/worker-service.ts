@@ -44,6 +44,8 @@ export class WorkerService {
         PORT: String(port),
         WORKERS,
         DATA_FOLDER: this.#folder,
+        // Nobody shares out requests here who would have to notice.
+        DRAIN_SECONDS: '0',
         AUTH_CLIENT_ID: ROOT.clientId,
         AUTH_CLIENT_SECRET: ROOT.secret,
         MASTER_SECRET: 'a master secret for several workers',
