@@ -67,7 +67,11 @@ export class WorkerService {
   }
 
   static async start(environment: Readonly<Record<string, string>>): Promise<WorkerService> {
-    const service = new WorkerService(await freePort(createServer), environment);
+    return WorkerService.startAt(await freePort(createServer), environment);
+  }
+
+  static async startAt(port: number, environment: Readonly<Record<string, string>>): Promise<WorkerService> {
+    const service = new WorkerService(port, environment);
     // Lines of a worker that nobody calls wait in it for half a second, and tests read what all of them said at their start.
     // A process that is alone has none of its own.
     const workers = Number(environment['WORKERS'] ?? WORKERS);
