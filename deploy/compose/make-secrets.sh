@@ -37,4 +37,4 @@ chmod 700 "$secrets"
 chmod 644 "$secrets"/*
 
 keep "$folder/../.env" || exit 0
-printf 'PUBLIC_URL=https://%s\n' "$host" > "$folder/../.env"
+printf 'COMPOSE_PROJECT_NAME=vidimus\nPUBLIC_URL=https://%s\n' "$host" > "$folder/../.env"

@@ -9,8 +9,8 @@ import { databases, type TestDatabase } from '../support/databases.ts';
 import { hasNginx, type Nginx, startNginx } from '../support/nginx.ts';
 import { created, credentialBody, offerBody } from '../support/populated.ts';
 import { endPrograms } from '../support/program.ts';
-import { type Callable, type CallOptions, createTenant } from '../support/test-service.ts';
-import { WorkerService } from '../support/worker-service.ts';
+import { createTenant } from '../support/test-service.ts';
+import { callsTo, WorkerService } from '../support/worker-service.ts';
 
 type Sent = {
   readonly method?: string;
@@ -69,33 +69,9 @@ describe('nginx as deploy/ sets it up', function () {
       sent.once('error', reject);
       sent.end(body);
     });
-  /** The tests' ways to make things, through the proxy. */
-  const calls = {
-    address: '',
-    async call(method: string, path: string, options: CallOptions = {}) {
-      const { token, body } = options as { token?: string; body?: unknown };
-      const answer = await send(path, {
-        method,
-        headers: {
-          'Content-Type': 'application/json',
-          ...(token ? { Authorization: `Bearer ${token}` } : {}),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      return {
-        status: answer.status,
-        headers: answer.headers,
-        body: answer.text === '' ? undefined : JSON.parse(answer.text),
-      };
-    },
-  } as unknown as Callable;
-
-  const tenant = async (id: string) => {
-    const direct = services[0] as WorkerService;
-    const { callsTo } = await import('../support/worker-service.ts');
-    const { token } = await createTenant(callsTo(direct.address), id);
-    return token;
-  };
+  /** What has to be there is made at one process. */
+  const direct = () => callsTo((services[0] as WorkerService).address);
+  const tenant = async (id: string) => (await createTenant(direct(), id)).token;
 
   it('ends TLS, of version 1.2 at least, and sends plain requests there', async () => {
     const { status, headers, text } = await send('/');
@@ -144,14 +120,9 @@ describe('nginx as deploy/ sets it up', function () {
 
   it('hands on events as they come, and streams of both processes end with their sessions', async () => {
     const token = await tenant('streams');
-    await created(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
-    const offer = (await calls.call('POST', '/issuer/offer', {
-      token,
-      body: offerBody('pid'),
-    })) as unknown as {
-      body: { session: string };
-    };
-    const { session } = offer.body;
+    await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    const { body } = await direct().call('POST', '/issuer/offer', { token, json: offerBody('pid') });
+    const { session } = body as { session: string };
     const { address = '', certificate: ca = '' } = nginx ?? {};
     const chunks: string[] = [];
     const ended = new Promise<void>((resolve, reject) => {
@@ -170,14 +141,18 @@ describe('nginx as deploy/ sets it up', function () {
     const deadline = Date.now() + 5_000;
     while (!chunks.join('').includes('active') && Date.now() < deadline) await setTimeout(20);
     expect(chunks.join('')).to.include('"status":"active"');
-    const removed = await calls.call('DELETE', `/session/${session}`, { token });
+    const removed = await callsTo((services[1] as WorkerService).address).call(
+      'DELETE',
+      `/session/${session}`,
+      { token },
+    );
     expect(removed.status).to.be.oneOf([200, 204]);
     await ended;
   });
 
   it('names the address of the caller, whatever that one writes, and loses no other header', async () => {
     const seen: IncomingHttpHeaders[] = [];
-    const echo = createHttp((incoming, outgoing) => {
+    const echo = createHttp({ maxHeaderSize: 65_536 }, (incoming, outgoing) => {
       seen.push(incoming.headers);
       outgoing.end('{}');
     });
@@ -208,7 +183,7 @@ describe('nginx as deploy/ sets it up', function () {
 
   it('loses no request while one process is restarted after the other, each once it is ready', async () => {
     const token = await tenant('rolling');
-    await created(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
     const failed: string[] = [];
     let answered = 0;
     let isOver = false;

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../demo/process.ts';
 import { type Running, startProgram } from './program.ts';
 
@@ -32,6 +33,8 @@ export function hasNginx(): boolean {
  */
 export async function startNginx(ports: readonly [number, number]): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-nginx-'));
+  // Workers of nginx have another account, which only passes through.
+  chmodSync(folder, 0o711);
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
@@ -56,6 +59,10 @@ export async function startNginx(ports: readonly [number, number]): Promise<Ngin
   execFileSync(NGINX, ['-t', '-q', '-c', file, '-p', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
   const args = ['-c', file, '-p', folder, '-g', 'daemon off;'];
   const program = startProgram(NGINX, args, { environment: { PATH: process.env['PATH'] } });
+  while (!(await isListening(plain))) {
+    if (program.child.exitCode !== null) throw new Error(`nginx did not start: ${program.output()}`);
+    await setTimeout(20);
+  }
   return {
     address: `https://localhost:${secure}`,
     plainAddress: `http://localhost:${plain}`,
@@ -67,4 +74,14 @@ export async function startNginx(ports: readonly [number, number]): Promise<Ngin
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
