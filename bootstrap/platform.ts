@@ -32,6 +32,7 @@ import { EventBus } from '../application/ports/event-bus.ts';
 import { EventPublisher } from '../application/ports/event-publisher.ts';
 import { Kms } from '../application/ports/kms.ts';
 import { Log } from '../application/ports/log.ts';
+import { Metrics } from '../application/ports/metrics.ts';
 import { Random } from '../application/ports/random.ts';
 import { Registrar } from '../application/ports/registrar.ts';
 import { Remote } from '../application/ports/remote.ts';
@@ -46,32 +47,26 @@ import { WorkQueue } from '../application/ports/work-queue.ts';
 import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import type { Settings } from '../config/settings.ts';
 import { clockProbe } from './clock-check.ts';
+import type { Closers } from './closers.ts';
 import { openDispatch } from './dispatch.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { followedListsProbe } from './followed-lists-check.ts';
 import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
 import { newFileOf } from './new-database.ts';
+import { observedPorts } from './observed-ports.ts';
 import { quotasOf } from './quotas.ts';
 import { serviceSettings } from './service-settings.ts';
+import { type Telemetry, watchStore } from './telemetry.ts';
 import { trustListsProbe } from './trust-lists-check.ts';
 import { identifierOf } from './wire.ts';
 
-/** What must be let go at the end, in reverse order of opening. */
-export class Closers {
-  readonly #closers: (() => Promise<void>)[] = [];
-
-  add(close: () => Promise<void>): void {
-    this.#closers.unshift(close);
-  }
-
-  async closeAll(): Promise<void> {
-    for (const close of this.#closers.splice(0)) await close();
-  }
-}
-
 /** Opens the adapters that the configuration chooses, and binds each to its port. */
-export async function openPlatform(settings: Settings, closers: Closers): Promise<Container> {
+export async function openPlatform(
+  settings: Settings,
+  closers: Closers,
+  telemetry: Pick<Telemetry, 'metrics' | 'traces' | 'observer'> = {},
+): Promise<Container> {
   setCacheMemory(settings.CACHE_MEMORY);
   const service = serviceSettings(settings);
   const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
@@ -88,17 +83,19 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     alone: true,
   };
   const file = newFileOf(settings.DATABASE_URL);
-  const store = await OrmStore.open(database, cipher);
+  const opened = await OrmStore.open(database, cipher);
   if (file !== undefined) log.info('a new database was made', { file });
-  store.touched = (sessionId) => log.note({ sessionId });
-  closers.add(() => store.close());
-  await tellOfFormerSecrets(store, cipher, log);
+  opened.touched = (sessionId) => log.note({ sessionId });
+  closers.add(() => opened.close());
+  await tellOfFormerSecrets(opened, cipher, log);
+  watchStore(telemetry.metrics, opened, settings.DATABASE_POOL);
   const places = new Admission(settings.REQUESTS_AT_ONCE);
-  const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places });
-  closers.add(() => remote.close());
+  const outgoing = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places });
+  closers.add(() => outgoing.close());
   const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures, places });
   closers.add(() => keyStores.close());
-  const { kms } = keyStores;
+  const ports = { store: opened, kms: keyStores.kms, remote: outgoing };
+  const { store, kms, remote, webhooks } = await observedPorts(ports, telemetry.observer);
   const secrets = new Argon2Secrets({}, places);
   const dispatch = await openDispatch(settings, log);
   closers.add(() => dispatch.close());
@@ -126,12 +123,14 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Cipher, cipher);
   provide(Store, store);
   provide(Draining, draining);
-  provide(CheckHealth, new CheckHealth({ log, draining, probes }));
+  const { metrics } = telemetry;
+  if (metrics !== undefined) provide(Metrics, metrics);
+  provide(CheckHealth, new CheckHealth({ log, draining, probes, metrics }));
   const needed = [databaseProbe, keyStores.anyProbe];
   provide(CheckReadiness, new CheckReadiness({ log, draining, probes: needed }));
   provide(Admission, places);
   provide(Remote, remote);
-  provide(Webhooks, new RemoteWebhooks({ remote, clock, cipher }));
+  provide(Webhooks, webhooks(new RemoteWebhooks({ remote, clock, cipher })));
   provide(AuthorizationServers, new RemoteAuthorizationServers({ remote, clock }));
   provide(Registrar, new RemoteRegistrar({ remote, clock }));
   provide(Kms, kms);
@@ -148,7 +147,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   if (dispatch.workQueue !== undefined) provide(WorkQueue, dispatch.workQueue);
   if (dispatch.eventPublisher !== undefined) provide(EventPublisher, dispatch.eventPublisher);
   const tenantConfigurations = new TenantConfigurations({ store, settings: service, eventBus });
-  tenantConfigurations.remembered.touched = store.touched;
+  tenantConfigurations.remembered.touched = opened.touched;
   provide(TenantConfigurations, tenantConfigurations);
   return container;
 }

@@ -7,6 +7,7 @@ import {
   databaseUrl,
   duration,
   issuerUrl,
+  listenAddress,
   masterSecret,
   proxies,
   publicUrl,
@@ -174,6 +175,28 @@ export const SettingsSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe log line that is written'),
+  METRICS_ADDRESS: listenAddress
+    .optional()
+    .describe(
+      'Where `GET /metrics` is answered for Prometheus, apart from the service and without a token: a port, for this machine alone, or `0.0.0.0:9464`; see docs/monitoring.md',
+    ),
+  METRICS_TOKEN: z
+    .string()
+    .min(16, 'at least 16 characters')
+    .max(256)
+    .optional()
+    .describe('Bearer token with which the service itself answers `GET /metrics`; without one it does not'),
+  METRICS_TENANTS: wholeNumber(0, 1_000)
+    .default(0)
+    .describe(
+      'Tenants that metrics tell apart by name, at most; all others are `others` together. 0: no tenant is named',
+    ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      'Collector that traces are sent to (OTLP over HTTP); without it there are none. See docs/monitoring.md',
+    ),
   KMS_CONFIG: z
     .string()
     .optional()

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { partOfMemory } from '../../application/bounded.ts';
+import { partOfMemory, watchedCache } from '../../application/bounded.ts';
 import {
   Certificates,
   type ChainProfile,
@@ -48,10 +48,13 @@ const MAX_TRIED = 32;
  */
 export class NodeCertificates extends Certificates {
   /** Strangers send certificates, too, so these are bounded by what they take. */
-  readonly #certificates = new LRUCache<string, Certificate>({
-    maxSize: partOfMemory(MAX_KEPT_LENGTH),
-    sizeCalculation: (_certificate, base64) => base64.length + CERTIFICATE_OVERHEAD,
-  });
+  readonly #certificates = watchedCache(
+    'certificates',
+    new LRUCache<string, Certificate>({
+      maxSize: partOfMemory(MAX_KEPT_LENGTH),
+      sizeCalculation: (_certificate, base64) => base64.length + CERTIFICATE_OVERHEAD,
+    }),
+  );
   readonly #verdicts = verdicts();
   readonly #refusals = verdicts();
   /** By the list of anchors itself: callers keep long lists and pass them again and again. */

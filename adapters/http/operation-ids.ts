@@ -109,6 +109,9 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
 
   'GET /': 'getService',
   'GET /health': 'getHealth',
+  'GET /health/live': 'getLiveness',
+  'GET /health/ready': 'getReadiness',
+  'GET /metrics': 'getMetrics',
   'GET /openapi.json': 'getApiDocument',
   'GET /docs': 'getApiPage',
   'GET /docs/:file': 'getApiPageFile',

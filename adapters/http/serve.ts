@@ -3,6 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import type { Log, LogContext } from '../../application/ports/log.ts';
+import type { Metrics } from '../../application/ports/metrics.ts';
 import type { TenantConfigurations } from '../../application/tenant-configurations.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -23,6 +24,8 @@ export type Ports = {
   readonly log: Log;
   readonly admission: Admission;
   readonly tenants: Pick<TenantConfigurations, 'isMet'>;
+  /** Where nobody looks, none. */
+  readonly metrics?: Metrics | undefined;
 };
 /** What answers a request. */
 export type Server = Ports & { readonly rateLimits: RateLimits; readonly publishedTexts: PublishedTexts };

@@ -12,6 +12,8 @@ import { postgresTls } from './postgres/tls.ts';
 import { keepToOwner } from './sqlite/own-file.ts';
 import type { Row } from './statement.ts';
 
+export type Connections = { readonly used: number; readonly idle: number; readonly waiting: number };
+
 export type Dialect = 'postgres' | 'sqlite';
 
 /** A database as a process has it: its driver, and MikroORM over the same connections once somebody administrates. */
@@ -23,6 +25,8 @@ export type Database = {
   all(text: string): Promise<readonly Row[]>;
   /** Loaded when it is wanted first: it takes 0.1 s and 15 MB, and most of what a process serves does without. */
   orm(): Promise<MikroORM>;
+  /** Connections of a pool, where there is one. */
+  readonly connections?: () => Connections;
   close(): Promise<void>;
 };
 
@@ -94,6 +98,11 @@ export function openPostgres(
     dialect: 'postgres',
     native: pool,
     all: async (text) => (await pool.query(text)).rows,
+    connections: () => ({
+      used: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     ...onceMade(
       async () => orm(new (await kyselyDialects()).PostgresDialect({ pool })),
       () => pool.end(),

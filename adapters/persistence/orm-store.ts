@@ -170,6 +170,11 @@ export class OrmStore extends Store {
     return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
   }
 
+  /** Connections of the pool; undefined where there is none. */
+  get connections(): Database['connections'] {
+    return this.#database.connections;
+  }
+
   override async ping(): Promise<void> {
     await reaching(() => this.#database.all('select 1'));
     await this.#dialect.writes.check();

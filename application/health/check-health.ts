@@ -1,10 +1,16 @@
 import type { Log } from '../ports/log.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import type { Probe } from '../ports/probe.ts';
 import type { Draining } from './draining.ts';
 
 const TIMEOUT_MS = 2_000;
 
-type Ports = { readonly probes: readonly Probe[]; readonly draining: Draining; readonly log: Log };
+type Ports = {
+  readonly probes: readonly Probe[];
+  readonly draining: Draining;
+  readonly log: Log;
+  readonly metrics?: Metrics | undefined;
+};
 
 export type Health = {
   /** Everything is up that all requests need. */
@@ -49,6 +55,7 @@ export class CheckHealth {
   async #run(): Promise<Health> {
     const { probes: all } = this.#ports;
     const probes = await Promise.all(all.map((probe) => this.#latest(probe)));
+    for (const { name, up } of probes) this.#ports.metrics?.health(name, up);
     const areUp = (partial: boolean) =>
       probes.every(({ up }, index) => up || (all[index]?.isPartial === true) !== partial);
     const found = { healthy: areUp(false), degraded: !areUp(true), probes };

@@ -4,6 +4,7 @@ import type { EventLog } from './event-log.ts';
 import type { FollowedWallets } from './followed-wallets.ts';
 import type { IssuedSubjects } from './issued-subjects.ts';
 import type { KeptTrustListJobs } from './kept-trust-lists.ts';
+import type { ListFill } from './metrics.ts';
 
 export type EndingTrustList = {
   readonly tenantId: TenantId;
@@ -101,6 +102,8 @@ export type Maintenance = Parts & {
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */
   endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
+  /** What all status lists come to: one row for some hundred thousand credentials is read. */
+  listFill(): Promise<ListFill>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
   refreshStatistics(): Promise<readonly string[]>;
   /** One conditional update: true for the one instance that may run the job now. */

@@ -2,6 +2,8 @@ import { createServer } from 'node:net';
 import { PinoLog } from '../../adapters/system/pino-log.ts';
 import type { Settings } from '../../config/settings.ts';
 import { stopAccepting } from '../accepting.ts';
+import { Closers } from '../closers.ts';
+import { openMetricsServer } from '../metrics-address.ts';
 import { packageVersion } from '../service-settings.ts';
 import { startFailure } from '../start-failure.ts';
 import { GRACE_MS } from '../stopping.ts';
@@ -26,6 +28,7 @@ export class Supervisor {
   );
   readonly #workers = new Set<WorkerProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
+  readonly #closers = new Closers();
   #isDraining = false;
   #isStopping = false;
 
@@ -45,10 +48,12 @@ export class Supervisor {
       await this.#startOne({ isFirst: true });
       const further = Array.from({ length: WORKERS - 1 }, () => this.#startOne({ isFirst: false }));
       await Promise.all(further);
+      await openMetricsServer(this.#settings, () => this.#readMetrics(), this.#closers);
       await this.#listen();
     } catch (error) {
       this.#isStopping = true;
       await this.#endWorkers();
+      await this.#closers.closeAll();
       throw error;
     }
     this.#log.info('started', { host: HOST, port: PORT, publicUrl: PUBLIC_URL, workers: WORKERS });
@@ -68,6 +73,7 @@ export class Supervisor {
     // Messages keep their order, but a connection that no worker was free for was not sent yet.
     await Promise.race([this.#handover.settled(), pause(GRACE_MS)]);
     const ends = await this.#endWorkers();
+    await this.#closers.closeAll();
     this.#log.info('stopped', { workers: ends.length });
     this.#log.close();
     return ends.every(({ code }) => code === 0) ? 0 : 1;
@@ -75,6 +81,13 @@ export class Supervisor {
 
   killWorkers(): void {
     for (const worker of this.#workers) worker.kill();
+  }
+
+  /** One answer for all workers; those that say nothing are left out. */
+  async #readMetrics(): Promise<string> {
+    const { mergedText } = await import('../../adapters/system/metrics/merged-text.ts');
+    const all = await Promise.all(Array.from(this.#workers, (worker) => worker.measure()));
+    return mergedText(all.filter((metrics) => metrics.length > 0));
   }
 
   async #endWorkers(): Promise<WorkerEnd[]> {
@@ -97,6 +110,7 @@ export class Supervisor {
       isFirst,
       // What `auto` means is decided once.
       environment: { ...process.env, WORKERS: String(this.#settings.WORKERS) },
+      readMetrics: () => this.#readMetrics(),
       taken: (one) => this.#handover.taken(one),
       gone: (one) => this.#handover.remove(one),
     });

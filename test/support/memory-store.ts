@@ -222,6 +222,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   removeRemains: true,
   forgetPickUps: true,
   endingTrustLists: true,
+  listFill: true,
   refreshStatistics: true,
   tryLease: true,
   retiredKeys: true,

@@ -1,0 +1,40 @@
+import { Remote, RemoteError } from '../../../application/ports/remote.ts';
+import type { Observer } from './observer.ts';
+
+/** The way out of the service, each call of which is told of, and tells to which trace it belongs. */
+export class ObservedRemote extends Remote {
+  readonly #remote: Remote;
+  readonly #observer: Observer;
+
+  constructor(remote: Remote, observer: Observer) {
+    super();
+    this.#remote = remote;
+    this.#observer = observer;
+  }
+
+  override refuses(...asked: Parameters<Remote['refuses']>): boolean {
+    return this.#remote.refuses(...asked);
+  }
+
+  override request(url: string, options: Parameters<Remote['request']>[1]): ReturnType<Remote['request']> {
+    const { traces } = this.#observer;
+    // No address: its path and query may be secrets of a tenant.
+    return this.#observer.run(
+      `outgoing ${options.method}`,
+      { method: options.method },
+      () =>
+        this.#remote.request(
+          url,
+          traces === undefined
+            ? options
+            : { ...options, headers: { ...options.headers, ...traces.headers() } },
+        ),
+      (metrics, seconds, error) => metrics.outgoing(outcomeOf(error), seconds),
+    );
+  }
+}
+
+function outcomeOf(error: unknown) {
+  if (error === undefined) return 'answered';
+  return error instanceof RemoteError ? error.fault : 'failed';
+}
