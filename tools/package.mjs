@@ -23,7 +23,8 @@ export async function makePackage(target) {
   const stage = mkdtempSync(join(tmpdir(), 'vidimus-package-'));
   try {
     for (const file of COPIED) copy(stage, file);
-    for (const file of globSync('{docs,deploy}/**/*.*', { cwd: ROOT })) copy(stage, file);
+    const beside = globSync('{docs,deploy}/**/*.*', { cwd: ROOT, exclude: isSecret });
+    for (const file of beside) copy(stage, file);
     copyBuilt(stage);
     await addDemo(stage);
     addPages(stage);
@@ -35,6 +36,11 @@ export async function makePackage(target) {
   } finally {
     rmSync(stage, { recursive: true, force: true });
   }
+}
+
+/** What `make-secrets.sh` left here is nobody else's business. */
+function isSecret(path) {
+  return /(^|\/)(secrets|\.env)$/.test(path);
 }
 
 function copy(stage, file) {
@@ -67,6 +73,7 @@ function manifest() {
     devDependencies: _dev,
     scripts: _scripts,
     overrides: _overrides,
+    files: _files,
     ...rest
   } = readJson(join(ROOT, 'package.json'));
   const { packages } = readJson(join(ROOT, 'package-lock.json'));

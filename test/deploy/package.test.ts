@@ -120,6 +120,31 @@ describe('The package', function () {
     const verified = await run('audit', 'verify');
     expect(verified.code, verified.output).to.equal(0);
   });
+
+  it('runs as the unit for systemd starts it', async () => {
+    const unit = readFileSync(join(installed, 'vidimus/deploy/systemd/vidimus.service'), 'utf8');
+    const here = (text: string) => text.replaceAll('/opt/vidimus', join(folder, 'app'));
+    const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+    const [program = '', ...args] = here(command).split(' ');
+    for (const path of [program, args.at(-1) ?? '']) expect(existsSync(path), path).to.equal(true);
+    const [, documentation = ''] = /^Documentation=file:(.*)$/m.exec(unit) ?? [];
+    expect(existsSync(here(documentation)), documentation).to.equal(true);
+    const set = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, text = '']) => text.split(' '));
+    const port = await freePort(createServer);
+    const environment = {
+      ...(Object.fromEntries(set.map((word) => word.split('='))) as Record<string, string>),
+      PORT: String(port),
+      DATA_FOLDER: join(folder, 'state'),
+      PUBLIC_URL: 'https://id.acme.example',
+      MASTER_SECRET: 'a master secret that is only for tests 0123456789',
+      AUTH_CLIENT_ID: 'root',
+      AUTH_CLIENT_SECRET: 'an operator has this secret',
+    };
+    const service = startProgram(program, args, { cwd: folder, environment });
+    await answers(service, `http://127.0.0.1:${port}/health/ready`);
+    service.child.kill('SIGINT');
+    expect(await service.ended, service.output()).to.equal(0);
+  });
 });
 
 function readJson(file: string): unknown {
