@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'inversify';
+import { PruneAuditLog } from '../application/audit/prune-audit-log.ts';
 import { MeasureStored } from '../application/health/measure-stored.ts';
 import { TellFallen } from '../application/issuance/tell-fallen.ts';
 import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
@@ -14,6 +15,7 @@ import { Metrics } from '../application/ports/metrics.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
+import { FinishDeliveries } from '../application/sessions/finish-deliveries.ts';
 import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
 import { FulfilRevocations } from '../application/status-lists/fulfil-revocations.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
@@ -58,13 +60,15 @@ const BATCH = 500;
 const TRUST_LISTS = 10;
 /** Each is a transaction of its own. */
 const REVOCATIONS = 100;
+/** Each is a call of a backend, all at the same time. */
+const DELIVERIES = 16;
 /** Each is a call of its provider. */
 const KEYS = 100;
 /** Of what follows wallets, what one batch looks at; most of it has not ended. */
 const FOLLOWED = 5_000;
 /** A copy of a list that ended and that nobody asked for is kept so much longer. */
 const KEPT_LISTS_MS = 7 * 86_400_000;
-/** Whose key chains one batch looks at. */
+/** Whose key chains or audit logs one batch looks at. */
 const TENANTS = 100;
 /**
  * A run works through what is due for so long: strangers can add rows faster than any fixed number of batches takes
@@ -90,6 +94,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
   const endOverdueAnswers = obtain(container, EndOverdueAnswers);
+  const finishDeliveries = obtain(container, FinishDeliveries);
   const followWallets = obtain(container, FollowWallets);
   const fulfilRevocations = obtain(container, FulfilRevocations);
   const tellFallen = obtain(container, TellFallen);
@@ -100,6 +105,8 @@ export function startJobs(container: Container): () => Promise<void> {
     if (sum > 0) log.info(done, counts);
     return sum >= BATCH;
   };
+  const pruneAuditLog = obtain(container, PruneAuditLog);
+  let prunedTenant: TenantId | undefined;
   let seenTenant: TenantId | undefined;
   let followedPlace: FollowedPlace | undefined;
   const jobs: readonly Job[] = [
@@ -140,6 +147,17 @@ export function startJobs(container: Container): () => Promise<void> {
       const sessions = await fulfilRevocations.execute(now, REVOCATIONS);
       tell('credentials of persons revoked', { sessions });
       return sessions >= REVOCATIONS;
+    }),
+    batchJob(
+      'finish-deliveries',
+      10,
+      async (now) => (await finishDeliveries.execute(now, DELIVERIES)) >= DELIVERIES,
+    ),
+    batchJob('prune-audit-log', 3600, async (now) => {
+      const { last, gone } = await pruneAuditLog.execute(now, TENANTS, prunedTenant);
+      tell('entries of audit logs removed that are kept no longer', { gone });
+      prunedTenant = last;
+      return last !== undefined || gone > 0;
     }),
     batchJob('tell-fallen', 10, async () => (await tellFallen.execute(publisher)) > 0),
     batchJob('forget-followed', 60, async (now) => {

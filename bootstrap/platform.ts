@@ -21,6 +21,7 @@ import { CheckHealth, CheckReadiness } from '../application/health/check-health.
 import { Draining } from '../application/health/draining.ts';
 import type { Token } from '../application/needs.ts';
 import { AccessTokens } from '../application/ports/access-tokens.ts';
+import { AuditCodes } from '../application/ports/audit-codes.ts';
 import { AuthorizationServers } from '../application/ports/authorization-servers.ts';
 import { CertificateAuthority } from '../application/ports/certificate-authority.ts';
 import { Certificates } from '../application/ports/certificates.ts';
@@ -128,6 +129,7 @@ export async function openPlatform(
   provide(CheckHealth, new CheckHealth({ log, draining, probes, metrics }));
   const needed = [databaseProbe, keyStores.anyProbe];
   provide(CheckReadiness, new CheckReadiness({ log, draining, probes: needed }));
+  provide(AuditCodes, store);
   provide(Admission, places);
   provide(Remote, remote);
   provide(Webhooks, webhooks(new RemoteWebhooks({ remote, clock, cipher })));

@@ -18,6 +18,7 @@ export function serviceSettings(settings: Settings): ServiceSettings {
       bits: settings.STATUS_BITS,
       ttl: settings.STATUS_TTL,
     },
+    auditKeepDays: settings.AUDIT_KEEP_DAYS,
     rootClient: { clientId: settings.AUTH_CLIENT_ID, secret: settings.AUTH_CLIENT_SECRET },
     nonceKeys: keys('vidimus/challenge'),
     refreshTokenKeys: keys('vidimus/refresh-token'),

@@ -164,6 +164,11 @@ export const SettingsSchema = z.object({
     .describe(
       'MiB that all caches of one process, or of each of WORKERS, have together, roughly; see docs/architecture/memory.md. More for a thousand tenants, with a larger heap (`NODE_OPTIONS=--max-old-space-size`)',
     ),
+  AUDIT_KEEP_DAYS: wholeNumber(30, 36_500)
+    .optional()
+    .describe(
+      'Days that entries of the audit logs of tenants are kept; the log of the service stays, and says from where what is left can be verified; see docs/audit.md. Default: as long as their tenant',
+    ),
   CONFIG_FOLDER: z
     .string()
     .min(1)

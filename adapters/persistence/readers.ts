@@ -131,7 +131,7 @@ export function tenantReader(
 
 export function serviceReader(
   read: Read,
-  seldom: () => Promise<Pick<ServiceRepositories, 'audit'>>,
+  seldom: () => Promise<{ readonly audit: Omit<ServiceRepositories['audit'], 'prune'> }>,
 ): ServiceReader {
   return onlyReading<ServiceReader>({
     tenants: {

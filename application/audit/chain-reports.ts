@@ -26,7 +26,7 @@ export type Beginning = {
 /** A whole chain can still be another one than it was. @param until how far `page` was found whole. */
 export function lost(
   anchors: readonly Anchor[],
-  page: readonly AuditEntry[],
+  page: readonly Progress[],
   until: Progress,
 ): ChainFault | undefined {
   const other = page.find(({ sequence, hash }) =>
@@ -45,6 +45,20 @@ export function short(anchors: readonly Anchor[], end: Progress): ChainFault | u
   const sequence = end.sequence + 1;
   const message = `the chain ends with ${end.sequence}, but it has had an entry ${beyond.sequence}`;
   return { sequence, kind: 'truncated', message };
+}
+
+/** What somebody kept elsewhere of an entry that is kept here no longer says nothing about the rest. */
+export function withoutPruned(
+  report: ChainReport,
+  start: Progress,
+  expected: Anchor | undefined,
+): ChainReport {
+  if (expected === undefined || expected.sequence >= start.sequence) return report;
+  const { sequence } = expected;
+  const warning =
+    `entry ${sequence} is kept no longer, so it cannot be held against what was expected; the chain is whole from entry ` +
+    `${start.sequence + 1} on, as the log of the service says that it begins`;
+  return { ...report, warning };
 }
 
 export function warningOf({ olderTenants, at }: Beginning): string | undefined {

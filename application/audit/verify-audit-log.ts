@@ -1,6 +1,12 @@
 import { type AuditEntry, detailOf, SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../domain/audit/chain.ts';
-import { type ChainFault, checkEnd, checkEntries, START } from '../../domain/audit/check-chain.ts';
+import {
+  type ChainFault,
+  checkEnd,
+  checkEntries,
+  type Progress,
+  START,
+} from '../../domain/audit/check-chain.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -17,7 +23,9 @@ import {
   tenantGone,
   unknownOrigin,
   warningOf,
+  withoutPruned,
 } from './chain-reports.ts';
+import { prunedUntil } from './pruned-until.ts';
 
 type Ports = { readonly store: Store; readonly macs: Macs };
 
@@ -127,8 +135,16 @@ export class VerifyAuditLog {
   /** One chain, by itself and by what the chain of the service repeats of it. */
   async verify(scope: string, anchor?: Anchor, onProgress: Progressed = () => {}): Promise<ChainReport> {
     const known = anchor === undefined ? [] : [anchor];
-    const repeated = scope === SERVICE_SCOPE ? [] : await this.#repeated(scope);
-    return this.#walk(scope, [...known, ...repeated], onProgress);
+    if (scope === SERVICE_SCOPE) return this.#walk(scope, START, known, onProgress);
+    const anchors = [...known, ...(await this.#repeated(scope))];
+    for (let start = await prunedUntil(this.#ports.store, scope); ; ) {
+      const report = await this.#walk(scope, start, anchors, onProgress);
+      if (report.fault === undefined) return withoutPruned(report, start, anchor);
+      // Entries may have gone while they were read.
+      const now = await prunedUntil(this.#ports.store, scope);
+      if (now.sequence === start.sequence) return report;
+      start = now;
+    }
   }
 
   /** Entries of a tenant that the chain of the service repeats: its creation, and the last change of the tenant. */
@@ -141,12 +157,20 @@ export class VerifyAuditLog {
     return [creation, latest].flatMap((entry) => (entry && detailOf(entry).of) ?? []);
   }
 
-  async #walk(scope: string, anchors: readonly Anchor[], onProgress: Progressed): Promise<ChainReport> {
+  /** @param start the last entry that is kept no longer. */
+  async #walk(
+    scope: string,
+    start: Progress,
+    anchors: readonly Anchor[],
+    onProgress: Progressed,
+  ): Promise<ChainReport> {
     const { macs } = this.#ports;
     // First of all, so that what is written meanwhile does not look like a head that was put back.
     const head = await this.#read(scope, (log) => log.head());
     const wanted = head?.sequence ?? Number.MAX_SAFE_INTEGER;
-    let end = START;
+    let end = start;
+    const other = lost(anchors, [start], start);
+    if (other !== undefined) return { scope, end: START, fault: other };
     while (end.sequence < wanted) {
       const page = await this.#page(scope, end.sequence, wanted);
       if (page.length === 0) break;

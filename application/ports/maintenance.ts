@@ -5,6 +5,7 @@ import type { FollowedWallets } from './followed-wallets.ts';
 import type { IssuedSubjects } from './issued-subjects.ts';
 import type { KeptTrustListJobs } from './kept-trust-lists.ts';
 import type { ListFill } from './metrics.ts';
+import type { PendingDeliveries } from './pending-deliveries.ts';
 
 export type EndingTrustList = {
   readonly tenantId: TenantId;
@@ -19,7 +20,7 @@ export type ResealPlace = {
   readonly key?: readonly (string | number)[];
 };
 
-type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs;
+type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs & PendingDeliveries;
 
 /**
  * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
@@ -34,7 +35,8 @@ export type Maintenance = Parts & {
   /** Whether `time` leaves out, for some minutes yet, what passed while the service did not run. */
   isCatchingUp(): Promise<boolean>;
   /**
-   * Marks sessions whose time is over; those with a response only when nobody has decided about them for an hour.
+   * Marks sessions whose time is over; those with a response only when nobody has decided about them for an hour, and none
+   * of which a backend is being told.
    * @returns those it changed, at most `limit`.
    */
   expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
@@ -104,6 +106,10 @@ export type Maintenance = Parts & {
   endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
   /** What all status lists come to: one row for some hundred thousand credentials is read. */
   listFill(): Promise<ListFill>;
+  /** Tenants whose audit log begins before this time, in the order of their ids, those behind `after`. */
+  oldAuditLogs(before: Date, limit: number, after?: TenantId): Promise<readonly TenantId[]>;
+  /** Removes the entries of a tenant's audit log up to and with this one. @returns how many there were. */
+  removeAuditEntries(tenantId: TenantId, upTo: number): Promise<number>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
   refreshStatistics(): Promise<readonly string[]>;
   /** One conditional update: true for the one instance that may run the job now. */

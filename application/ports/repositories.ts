@@ -234,5 +234,10 @@ export type ServiceRepositories = {
   readonly audit: AuditLog & {
     /** The first tenant after `after`, in an order of the store's own, that is there or has a chain. */
     nextScope(after: string): Promise<TenantId | undefined>;
+    /**
+     * Says that the entries of a tenant up to this one are kept no longer, in its own chain and in that of the service, whose
+     * entry is from where the rest is verified.
+     */
+    prune(tenantId: TenantId, until: Pick<AuditEntry, 'sequence' | 'hash'>): Promise<void>;
   };
 };

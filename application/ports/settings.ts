@@ -11,6 +11,8 @@ export abstract class ServiceSettings {
     readonly bits: 1 | 2 | 4 | 8;
     readonly ttl: number;
   };
+  /** Days that entries of tenants' audit logs are kept; undefined for as long as their tenant. */
+  readonly auditKeepDays?: number | undefined;
   abstract readonly rootClient: { readonly clientId: string; readonly secret: string };
   /** Keys for challenges of our own; the first makes, all verify. */
   abstract readonly nonceKeys: readonly KeyObject[];

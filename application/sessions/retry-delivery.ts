@@ -1,6 +1,6 @@
 import { describeRedelivery } from '../../domain/audit/describe-change.ts';
 import { redelivery } from '../../domain/sessions/redelivery.ts';
-import type { Delivery, Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Delivery } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
@@ -11,6 +11,7 @@ import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { deliver, withDelivery } from '../webhooks/deliveries.ts';
+import { webhookOfDelivery } from '../webhooks/outcome-webhook.ts';
 import { readVisibleSession } from './visibility.ts';
 
 /** Times that somebody else may write to the session meanwhile. */
@@ -30,7 +31,7 @@ export class RetryDelivery extends needs({ ...WORLD, webhooks: Webhooks, log: Lo
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const session = await readVisibleSession(store, caller, id);
       const { intent, body } = redelivery(session, deliveryId, clock.now());
-      const webhook = await webhookOf(caller, session, intent);
+      const webhook = await webhookOfDelivery(caller.configured, session, intent);
       if (webhook === undefined) throw new Failure('gone', 'its webhook is not configured any more');
       const audit = { by: caller, change: describeRedelivery(id, deliveryId) };
       const change = { session: noted(session, withDelivery(session.outcome, intent)), audit };
@@ -52,20 +53,4 @@ export class RetryDelivery extends needs({ ...WORLD, webhooks: Webhooks, log: Lo
       if ((await record(this.ports, tenantId, change)).done) return;
     }
   }
-}
-
-/** Where it went the first time. */
-async function webhookOf(
-  { configured }: TenantCaller,
-  { request }: Session,
-  { webhook, told }: Delivery,
-): Promise<WebhookConfigValue | undefined> {
-  if (request?.kind === 'verification') return webhook === 'presentation' ? request.webhook : undefined;
-  if (webhook !== 'notification' || request?.kind !== 'issuance') return undefined;
-  if (request.notifyWebhook !== undefined) return request.notifyWebhook;
-  const { credentialConfigurationId: configurationId } = (told?.['notification'] ?? {}) as {
-    readonly credentialConfigurationId?: string;
-  };
-  const configuration = await configured.credentialConfiguration(configurationId ?? '');
-  return configuration?.notificationWebhook ?? undefined;
 }

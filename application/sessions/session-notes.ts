@@ -25,7 +25,7 @@ export class SessionNotes extends needs(WORLD) {
   async note(
     session: Session,
     change: (outcome: SessionOutcome | null) => SessionOutcome | undefined,
-    event?: Extract<SessionEvent, 'fail'>,
+    event?: Extract<SessionEvent, 'complete' | 'fail'>,
   ): Promise<Session | undefined> {
     let current: Session | undefined = session;
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt++) {

@@ -1,6 +1,6 @@
-import type { SessionFailure, SessionFailureCode } from '../../domain/sessions/failure-code.ts';
+import type { SessionFailure } from '../../domain/sessions/failure-code.ts';
 import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
-import { answered, awaiting, claimed } from '../../domain/sessions/session-change.ts';
+import { answered, awaiting, delivering, type SessionChange } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -15,6 +15,7 @@ import { Encryption } from '../ports/encryption.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
+import { lost } from '../webhooks/deliveries.ts';
 import {
   type Answerable,
   alreadyAnswered,
@@ -58,14 +59,21 @@ export class ResponseIntake extends needs({
       if (isUndecrypted(envelope) && this.#undecrypted.leaveOpen(found.session.id, opening)) {
         throw refusedResponse('it does not decrypt');
       }
-      // Where no backend is called the record itself is the claim.
-      if (envelope.kind === 'presentations' && !callsAtOnce(found.request))
-        return this.#answer(known, found, envelope);
-      return this.#claim(known, found, envelope);
+      switch (envelope.kind) {
+        case 'presentations':
+          return this.#answer(known, found, envelope);
+        case 'refused':
+          return this.#record(known, found.session, faulty(envelope.code, envelope.detail));
+        case 'wallet_error':
+          return this.#noteWalletError(known, found, envelope.error);
+      }
     });
   }
 
-  /** The response is judged first; taking it in and ending the session is then one step. */
+  /**
+   * OpenID4VP 1.0 section 14.1: one response per request. It is judged first; taking it in and saying what came of it is then
+   * one step, so that a process that dies leaves an open session behind, or one that somebody else can bring to its end.
+   */
   async #answer(known: Known, found: Answerable, presented: Presented): Promise<ResponseReply> {
     const { session } = found;
     let verdict: Verdict | Refusal;
@@ -78,11 +86,15 @@ export class ResponseIntake extends needs({
     }
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
     if (verdict instanceof Refusal) return this.#record(known, session, faulty('malformed', verdict.message));
-    if (verdict.good) return this.#keep(known, found, verdict);
-    const { webhook } = found.request;
-    if (webhook === undefined) return this.#record(known, session, refusedOutcome(verdict));
-    await known.claim({ session: claimed(session) }, { session: alreadyAnswered });
-    return this.#reject(known, session, webhook, verdict);
+    const { webhook, awaitsResponseCode } = found.request;
+    if (!verdict.good)
+      return webhook === undefined
+        ? this.#record(known, session, refusedOutcome(verdict))
+        : this.#reject(known, session, webhook, verdict);
+    // A backend hears of a good response now, unless it has to wait until the browser comes.
+    return webhook === undefined || awaitsResponseCode === true
+      ? this.#keep(known, found, verdict)
+      : this.#accept(known, found, webhook, verdict);
   }
 
   async #record(known: Known, session: Session, outcome: SessionOutcome): Promise<never> {
@@ -103,36 +115,12 @@ export class ResponseIntake extends needs({
     return reply;
   }
 
-  /**
-   * OpenID4VP 1.0 section 14.1: one response per request. The one who calls a backend claims the request first, so that of
-   * several at once exactly one goes on.
-   */
-  async #claim(known: Known, found: Answerable, envelope: Envelope): Promise<ResponseReply> {
-    const { session } = found;
-    await known.claim({ session: claimed(session) }, { session: alreadyAnswered });
-    try {
-      if (envelope.kind === 'refused') return await this.#refuse(session, envelope.code, envelope.detail);
-      if (envelope.kind === 'wallet_error') return await this.#noteWalletError(found, envelope.error);
-      const verdict = await this.#judge(known, found, envelope);
-      // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
-      if (verdict instanceof Refusal) return await this.#refuse(session, 'malformed', verdict.message);
-      const { webhook } = found.request;
-      if (webhook === undefined) throw new Error('a presentation without a backend is not claimed');
-      return await (verdict.good
-        ? this.#accept(known, found, webhook, verdict)
-        : this.#reject(known, session, webhook, verdict));
-    } catch (error) {
-      if (!(error instanceof Failure)) await this.#failFor(session);
-      throw error;
-    }
-  }
-
   /** The caller hears of the first fault; that the session now waits for its expiry is for the operator. */
-  async #failFor(session: Session): Promise<void> {
+  async #failFor(session: Session, outcome: SessionOutcome = {}): Promise<void> {
     const { sessionOutcomes, log } = this.ports;
     const failure = { code: 'internal_error', message: 'the response could not be processed' } as const;
     try {
-      await sessionOutcomes.record(session, 'fail', { failure });
+      await sessionOutcomes.record(session, 'fail', { failure, ...outcome });
     } catch (second) {
       log.error('a session with a response could not be failed', { sessionId: session.id }, second);
     }
@@ -155,9 +143,9 @@ export class ResponseIntake extends needs({
     }
   }
 
-  /** The intent to call the backend is stored first, then it is called once, then the outcome is stored. */
+  /** The intent to call the backend is stored with the response, then it is called once, then the outcome is stored. */
   async #accept(
-    { configured }: Known,
+    known: Known,
     { session, request }: Answerable,
     webhook: WebhookConfigValue,
     { credentials, report }: Verdict,
@@ -165,25 +153,29 @@ export class ResponseIntake extends needs({
     const { resultDelivery, sessionOutcomes } = this.ports;
     const verified = { credentials, report };
     const intent = resultDelivery.intend();
-    const noted = await sessionOutcomes.record(session, undefined, { ...verified, deliveries: [intent] });
-    if (noted === undefined) throw ended();
-    const about = { configured, session: session.id };
-    const { delivery, redirectUri } = await resultDelivery.call(webhook, intent, about, credentials);
+    const pending = { ...verified, deliveries: [intent] };
+    const taken = await this.#take(known, session, delivering(session, pending), pending);
+    const about = { configured: known.configured, session: session.id };
+    const called = resultDelivery.call(webhook, intent, about, credentials);
+    const { delivery, redirectUri } = await this.#whole(called, taken, {
+      ...pending,
+      deliveries: [lost(intent)],
+    });
     const delivered = { ...verified, deliveries: [delivery] };
     if (delivery.result !== 'delivered') {
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' } as const;
-      await sessionOutcomes.record(noted, 'fail', { ...delivered, failure });
+      await sessionOutcomes.record(taken, 'fail', { ...delivered, failure });
       // Not a 5xx: a wallet would send again what nobody can take any more.
       throw refusedResponse(failure.message);
     }
     const { reply, outcome } = returnTo(this.ports, redirectUri ?? request.redirectUri, session, delivered);
-    if ((await sessionOutcomes.record(noted, 'complete', outcome)) === undefined) throw ended();
+    if ((await sessionOutcomes.record(taken, 'complete', outcome)) === undefined) throw ended();
     return reply;
   }
 
   /** The backend hears of the failure once it is recorded, without any value. */
   async #reject(
-    { configured }: Known,
+    known: Known,
     session: Session,
     webhook: WebhookConfigValue,
     verdict: Verdict,
@@ -191,29 +183,44 @@ export class ResponseIntake extends needs({
     const { resultDelivery, sessionOutcomes } = this.ports;
     const outcome = refusedOutcome(verdict);
     const intent = resultDelivery.intend(verdict.credentials);
-    const failed = await sessionOutcomes.record(session, 'fail', { ...outcome, deliveries: [intent] });
-    if (failed !== undefined) {
-      const about = { configured, session: session.id };
-      const { delivery } = await resultDelivery.call(webhook, intent, about, verdict.credentials);
-      await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });
-    }
+    const pending = { ...outcome, deliveries: [intent] };
+    const failed = await this.#take(known, session, answered(session, 'fail', pending), pending);
+    const about = { configured: known.configured, session: session.id };
+    const called = resultDelivery.call(webhook, intent, about, verdict.credentials);
+    const { delivery } = await this.#whole(called, failed, { ...outcome, deliveries: [lost(intent)] });
+    await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });
     throw refusedResponse(verdict.reasons.join('; '));
   }
 
-  async #refuse(session: Session, code: SessionFailureCode, detail: string): Promise<never> {
-    await this.ports.sessionOutcomes.record(session, 'fail', faulty(code, detail));
-    throw refusedResponse(`${code}: ${detail}`);
+  /** What the backend does is part of the delivery; anything else is a fault of ours, which ends the session. */
+  async #whole<T>(called: Promise<T>, session: Session, outcome: SessionOutcome): Promise<T> {
+    try {
+      return await called;
+    } catch (error) {
+      await this.#failFor(session, outcome);
+      throw error;
+    }
+  }
+
+  /** @returns the session as it is to be recorded next. */
+  async #take(
+    known: Known,
+    session: Session,
+    change: SessionChange,
+    outcome: SessionOutcome,
+  ): Promise<Session> {
+    const committed = await known.claim({ session: change }, { session: alreadyAnswered });
+    return { ...session, ...committed.session, outcome };
   }
 
   /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */
-  async #noteWalletError({ session, request }: Answerable, error: SessionFailure): Promise<ResponseReply> {
+  async #noteWalletError(
+    known: Known,
+    { session, request }: Answerable,
+    error: SessionFailure,
+  ): Promise<ResponseReply> {
     const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, { failure: error });
-    if ((await this.ports.sessionOutcomes.record(session, 'fail', outcome)) === undefined) throw ended();
+    await known.commit({ session: answered(session, 'fail', outcome) }, { session: alreadyAnswered });
     return reply;
   }
-}
-
-/** A backend hears of a good response now, unless it has to wait until the browser comes. */
-function callsAtOnce({ webhook, awaitsResponseCode }: Answerable['request']): boolean {
-  return webhook !== undefined && awaitsResponseCode !== true;
 }

@@ -37,6 +37,11 @@ export function intend(
   return { id: random.token(), webhook, at, result: 'pending', ...defined({ told }) };
 }
 
+/** A delivery of which nothing is known but that a fault of ours ended it. */
+export function lost(intent: Delivery): Delivery {
+  return { ...intent, result: 'failed', detail: 'an internal error; the log has it' };
+}
+
 /** What a delivery is about. */
 export type About = {
   readonly configured: TenantConfiguration;

@@ -60,6 +60,8 @@ export const AUDIT_ACTIONS = [
   'cleared',
   /** The log itself: its first entry, with what was there before. */
   'begun',
+  /** The log itself: its oldest entries, which were older than they are kept. */
+  'pruned',
   /** The log itself: somebody else than the service wrote to it. */
   'broken',
 ] as const;

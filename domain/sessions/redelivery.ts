@@ -1,9 +1,7 @@
 import { Failure } from '../shared/failure.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
+import { ABANDONED_AFTER_MS } from './delivery-mark.ts';
 import type { Delivery, Session } from './session.ts';
-
-/** Longer than a call may take: one that is pending still has lost its process. */
-const ABANDONED_AFTER_MS = 60_000;
 
 export type Redelivery = {
   /** The same delivery, about to be made again. */
@@ -27,13 +25,19 @@ export function redelivery(session: Session, deliveryId: string, now: Date): Red
   if (delivery.webhook === 'claims') {
     throw new Failure('conflict', 'a wallet waited for these claims and has gone; make another offer');
   }
-  const told = delivery.told ?? toldBy(session);
-  if (told === undefined) throw new Failure('gone', 'what it told is not kept any more');
+  const body = bodyOf(session, delivery);
+  if (body === undefined) throw new Failure('gone', 'what it told is not kept any more');
   const { detail: _detail, ...rest } = delivery;
   return {
     intent: { ...rest, result: 'pending', at: now.toISOString() },
-    body: { session: session.id, ...told },
+    body,
   };
+}
+
+/** What a delivery tells; undefined when it is not kept any more. */
+export function bodyOf(session: Session, delivery: Delivery): JsonObject | undefined {
+  const told = delivery.told ?? toldBy(session);
+  return told && { session: session.id, ...told };
 }
 
 function toldBy({ outcome }: Session): JsonObject | undefined {

@@ -1,5 +1,6 @@
 import { Failure } from '../shared/failure.ts';
 import type { SessionId } from '../shared/ids.ts';
+import { type DeliveryMark, markOf } from './delivery-mark.ts';
 import {
   awaitsResponseCode,
   MOVES,
@@ -48,6 +49,8 @@ export type SessionChange = {
   readonly lastsUntil?: Date;
   /** It lives exactly as long, whether that is longer or shorter than before. */
   readonly endsAt?: Date;
+  /** A delivery was begun, or came to its end. */
+  readonly delivery?: DeliveryMark;
 };
 
 /**
@@ -71,9 +74,14 @@ export function isUnfetched({ status }: Pick<Session, 'status'>): boolean {
   return (MOVES.fetch.from as readonly string[]).includes(status);
 }
 
-/** A response is taken in, and what came of it is said later: of several at once exactly one goes on. */
-export function claimed({ id }: Pick<Session, 'id'>): SessionChange {
-  return { id, running: OPEN_STATUSES, unanswered: true, answers: true };
+/** A judged response is taken in, and its backend is called next: of several at once exactly one goes on. */
+export function delivering({ id }: Pick<Session, 'id'>, outcome: SessionOutcome): SessionChange {
+  return { id, running: OPEN_STATUSES, unanswered: true, answers: true, outcome, ...marking(outcome) };
+}
+
+function marking(outcome: SessionOutcome): Pick<SessionChange, 'delivery'> {
+  const delivery = markOf(outcome);
+  return delivery === undefined ? {} : { delivery };
 }
 
 /** A response is taken in and judged in one step. */
@@ -89,6 +97,7 @@ export function answered(
     answers: true,
     to: MOVES[event].to,
     outcome,
+    ...marking(outcome),
   };
 }
 
@@ -132,6 +141,7 @@ export function noted(
     id,
     version,
     outcome,
+    ...marking(outcome),
     ...(happens ? { anytime: move.from, to: move.to } : { anytime: SESSION_STATUSES }),
   };
 }

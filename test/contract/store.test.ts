@@ -6,6 +6,7 @@ import type { Macs } from '../../domain/audit/macs.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { describeAdministration } from './store/administration.suite.ts';
 import { describeAudit } from './store/audit.suite.ts';
+import { describePruning } from './store/audit-pruning.suite.ts';
 import { describeTampering } from './store/audit-tampering.suite.ts';
 import { describeAuthorizations } from './store/authorizations.suite.ts';
 import { describeConcurrency } from './store/concurrency.suite.ts';
@@ -66,6 +67,7 @@ for (const kind of databases()) {
     });
     describeStore(() => known(store), cipher.macs(AUDIT_LOG));
     describeDatabase(kind, () => ({ store: known(store), url: known(database).url, cipher }));
+    describePruning(() => ({ store: known(store), url: known(database).url, macs: cipher.macs(AUDIT_LOG) }));
     describeTampering(() => ({ store: known(store), url: known(database).url, cipher }));
   });
 }

@@ -95,7 +95,7 @@ export function auditLog(em: EntityManager, scope: string): AuditLog {
   };
 }
 
-export function serviceAuditLog(em: EntityManager): ServiceRepositories['audit'] {
+export function serviceAuditLog(em: EntityManager): Omit<ServiceRepositories['audit'], 'prune'> {
   return {
     ...auditLog(em, SERVICE_SCOPE),
     async nextScope(after) {

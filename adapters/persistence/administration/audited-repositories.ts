@@ -18,7 +18,8 @@ import type { Journal } from './journal.ts';
 /** The repositories of a tenant as an adapter has them, without a log. */
 export type PlainTenantRepositories = Omit<TenantRepositories, 'audit'> & { readonly audit: AuditLog };
 
-export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants'> & {
+export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants' | 'audit'> & {
+  readonly audit: Omit<ServiceRepositories['audit'], 'prune'>;
   readonly tenants: Omit<ServiceRepositories['tenants'], 'remove'> & {
     /** @returns the head of the chain that went with the tenant. */
     remove(id: TenantId): Promise<AuditHead | undefined>;
@@ -130,7 +131,18 @@ export function auditedService(
       ...reads(clients, 'find', 'listOf', 'isRemoved'),
       ...auditedClients(clients, (id) => clients.find(id), noteClient, now),
     },
-    audit,
+    audit: {
+      ...audit,
+      async prune(tenantId, { sequence, hash }) {
+        const change = {
+          action: 'pruned',
+          kind: 'audit-log',
+          changes: [{ member: 'entries', before: sequence }],
+        } as const;
+        journal.note(tenantId, { ...change, target: 'chain' });
+        journal.note(SERVICE_SCOPE, { ...change, target: tenantId }, { tenantId, sequence, hash });
+      },
+    },
   };
 }
 

@@ -15,7 +15,7 @@ import { reaching } from '../database-faults.ts';
 import type { Dialect } from '../opened.ts';
 import type { SeldomRead } from '../readers.ts';
 import { appendEntries, auditLog, serviceAuditLog } from './audit-chain.ts';
-import { auditedService, auditedTenant } from './audited-repositories.ts';
+import { auditedService, auditedTenant, type PlainServiceRepositories } from './audited-repositories.ts';
 import { Journal } from './journal.ts';
 import { assertHolds, assertTenantHolds } from './preconditions.ts';
 import { tenantRepositories } from './repositories.ts';
@@ -87,7 +87,7 @@ export class UnitsOfWork {
     };
   }
 
-  ofService(): Pick<ServiceRepositories, 'audit'> {
+  ofService(): Pick<PlainServiceRepositories, 'audit'> {
     return { audit: serviceAuditLog(this.#parts.orm.em.fork({ clear: true })) };
   }
 

@@ -7,11 +7,13 @@ import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
+import { auditLogJobs } from './audit-log.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { keptTrustListJobs } from './kept-trust-lists.ts';
 import { listFill } from './list-fill.ts';
+import { NOTHING_PENDING, pendingDeliveries } from './pending-deliveries.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
 import { resealing } from './resealing.ts';
@@ -24,12 +26,12 @@ const EXPIRED = listOf([MOVES.expire.to]);
 const DECIDED_WITHIN_MS = 3_600_000;
 const DUE = `select tenant_id, id from sessions
   where expires_at <= $1 and status in (${listOf(MOVES.expire.from)})
-    and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS}) order by expires_at limit $2`;
+    and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS}) and ${NOTHING_PENDING} order by expires_at limit $2`;
 const OVERDUE = named(
   'overdue_answers',
   `select tenant_id, id from sessions
    where expires_at <= $1 and expires_at > $1 - ${DECIDED_WITHIN_MS} and status in (${listOf(MOVES.expire.from)})
-     and claimed_at is not null order by expires_at limit $2`,
+     and claimed_at is not null and ${NOTHING_PENDING} order by expires_at limit $2`,
 );
 const LOG = `insert into session_events (tenant_id, session_id, version, status, at)`;
 
@@ -138,6 +140,8 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
   return {
     ...resealing(sql, cipher),
     ...keptTrustListJobs(sql, cipher),
+    ...pendingDeliveries(sql),
+    ...auditLogJobs(sql),
     removeRemains: (now, limit) => removeRemains(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {

@@ -119,6 +119,11 @@ export const KEPT_TRUST_LISTS = [
   'create index "kept_trust_lists_by_look" on "kept_trust_lists" ("seen_at")',
 ];
 
+export const PENDING_DELIVERIES = [
+  'create table "pending_deliveries" ("tenant_id" varchar(255) not null, "session_id" varchar(255) not null, "id" varchar(255) not null, "due_at" bigint not null, primary key ("tenant_id", "session_id", "id"))',
+  'create index "pending_deliveries_due" on "pending_deliveries" ("due_at")',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -1,54 +1,28 @@
 import { StoreUnavailable } from '../../../application/ports/store.ts';
 import type { AuditChange, AuditEntry, TenantActor } from '../../../domain/audit/audit-entry.ts';
-import { type AuditHead, append, headFault } from '../../../domain/audit/chain.ts';
+import { append } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { Turns } from '../../../domain/shared/turns.ts';
 import { isUnexpected, unavailableFor } from '../database-faults.ts';
-import { readHead } from '../rows/audit-head.ts';
-import type { Fields } from '../rows/columns.ts';
-import type { Row, Statement } from '../statement.ts';
+import type { Row } from '../statement.ts';
+import { type AuditAddition, additionOf } from './audit-addition.ts';
 import type { Outcome } from './call-groups.ts';
-import type { Call, PostgresSql } from './sql.ts';
+import { ChainEnds } from './chain-ends.ts';
+import { BESIDE_TURNS, type Call, type OneConnection, type PostgresSql } from './sql.ts';
 
 /** SQLSTATEs and the table by which PostgreSQL says that the chain has moved on. */
 const UNIQUE_VIOLATION = '23505';
 const ENTRIES = 'audit_entries';
 
-/** `audit_addition`: where its writer takes the chain to end, the entry, and where the chain ends with it. */
-export type AuditAddition = Fields;
-
-function additionOf(before: AuditHead, after: AuditHead, entry: AuditEntry): AuditAddition {
-  const { at, actor, action, kind, target, detail } = entry;
-  const { sequence, hash, seal } = after;
-  return [
-    before.sequence,
-    before.hash,
-    sequence,
-    hash,
-    seal,
-    at.getTime(),
-    actor,
-    action,
-    kind,
-    target,
-    detail,
-  ];
-}
-
-const READ_CHAIN: Statement = {
-  name: 'read_chain',
-  text: `select h.sequence, h.hash, h.seal,
-     coalesce((select max(sequence) from audit_entries e where e.tenant_id = t.id), 0) as last
-   from tenants t left join audit_heads h on h.tenant_id = t.id where t.id = $1`,
-};
-
-/** Tenants whose head a process remembers. */
-const MAX_KNOWN = 10_000;
-/** Others who write to the chain at the same moment, in other processes. */
+/** In a turn: transactions of the administration can overtake it. */
 const ATTEMPTS = 50;
+/** Whoever was overtaken asks for a turn among all processes, for so long. */
+const SHARED_MS = 1_000;
+const MAX_SHARED = 10_000;
 
+/** Changes of one tenant that wait; further ones are refused. */
+const MOST_WAITING = 1_000;
 /** Entries that are added by one message, each with its change. */
 const MOST_TOGETHER = 16;
 
@@ -69,23 +43,23 @@ type Waiting = Addition & {
 /**
  * Adds entries to chains within the one statement that they tell of. A writer must know the hash before its own, so
  * each process remembers where the chains ended, and its writers to one chain come one after the other; those that wait
- * together are written together, each with the hash of the one before. The one who was overtaken by another process reads the head
- * and tries again.
+ * together are written together, each with the hash of the one before. The one who was overtaken by another process takes turns
+ * with it from then on, for a while, so that nobody is overtaken again and again.
  */
 export class PostgresChains {
   readonly #sql: PostgresSql;
   readonly #macs: Macs;
-  readonly #settle: (tenantId: TenantId) => Promise<void>;
-  readonly #heads = new Map<string, AuditHead>();
-  readonly #turns = new Turns(1_000);
-  /** By tenant. */
+  readonly #ends: ChainEnds;
+  /** Until when other processes are taken to write to the chain of a tenant, too. */
+  readonly #shared = new Map<string, number>();
+  /** By tenant, while there is a writer. */
   readonly #waiting = new Map<string, Waiting[]>();
 
   /** @param settle makes the chain of a tenant one that has a sound head. */
   constructor(sql: PostgresSql, macs: Macs, settle: (tenantId: TenantId) => Promise<void>) {
     this.#sql = sql;
     this.#macs = macs;
-    this.#settle = settle;
+    this.#ends = new ChainEnds(macs, settle);
   }
 
   /**
@@ -93,36 +67,77 @@ export class PostgresChains {
    * @throws StoreUnavailable when its turn does not come in time; what the change is refused with, when nothing happened.
    */
   record(tenantId: TenantId, addition: Addition): Promise<Row | undefined> {
+    const line = this.#waiting.get(tenantId);
+    if (line !== undefined && line.length >= MOST_WAITING) return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       const waiting = { ...addition, asked: performance.now(), resolve, reject };
-      const line = this.#waiting.get(tenantId) ?? [];
-      this.#waiting.set(tenantId, line);
-      line.push(waiting);
-      this.#turns
-        .take(tenantId, () => this.#writeNext(tenantId))
-        .catch((error: unknown) => {
-          // It did not get into line, or is not in it any more and was told already.
-          const place = line.indexOf(waiting);
-          if (place !== -1) line.splice(place, 1);
-          reject(error);
-        });
+      if (line !== undefined) {
+        line.push(waiting);
+        return;
+      }
+      this.#waiting.set(tenantId, [waiting]);
+      void this.#writeAll(tenantId);
     });
   }
 
-  /** Whoever waits when a turn comes goes with it; the turns of those find nothing left to do. */
-  async #writeNext(tenantId: TenantId): Promise<void> {
+  /** One writer for each tenant, as long as anybody waits. It throws nothing: each is told of its own. */
+  async #writeAll(tenantId: TenantId): Promise<void> {
     const line = this.#waiting.get(tenantId) ?? [];
-    const next = line.splice(0, MOST_TOGETHER).filter((waiting) => this.#isInTime(waiting));
-    if (line.length === 0) this.#waiting.delete(tenantId);
-    const [alone, together] = [true, false].map((wanted) =>
-      next.filter(({ goesAlone }) => goesAlone === wanted),
-    ) as [Waiting[], Waiting[]];
-    const undone = together.length > 1 ? await this.#writeTogether(tenantId, together) : together;
-    const left = [...undone, ...alone];
-    for (const waiting of left) {
-      if (!this.#isInTime(waiting)) continue;
-      await this.#writeAlone(tenantId, waiting).then(waiting.resolve, waiting.reject);
+    while (line.length > 0) {
+      const next = line.splice(0, MOST_TOGETHER).filter((waiting) => this.#isInTime(waiting));
+      await this.#write(tenantId, next);
     }
+    this.#waiting.delete(tenantId);
+  }
+
+  async #write(tenantId: TenantId, next: readonly Waiting[]): Promise<void> {
+    try {
+      const isShared = (this.#shared.get(tenantId) ?? 0) > performance.now();
+      const overtaken = isShared ? next : await this.#writeWith(this.#sql, tenantId, next);
+      if (overtaken.length === 0) return;
+      if (!isShared) this.#noteShared(tenantId);
+      const left = await this.#sql.exclusively(turnOf(tenantId), (own) =>
+        this.#insist(own, tenantId, overtaken),
+      );
+      for (const { reject } of left) reject(tooMany());
+    } catch (error) {
+      // Nothing happens to those that were told already.
+      for (const { reject } of next) reject(unavailableFor(error));
+    }
+  }
+
+  async #insist(
+    own: OneConnection,
+    tenantId: TenantId,
+    all: readonly Waiting[],
+  ): Promise<readonly Waiting[]> {
+    let left = all;
+    for (let attempt = 0; attempt < ATTEMPTS && left.length > 0; attempt++) {
+      this.#ends.forget(tenantId);
+      left = await this.#writeWith(own, tenantId, left);
+    }
+    return left;
+  }
+
+  /** @returns those that others were quicker than, to whom nothing has happened. */
+  async #writeWith(
+    sql: OneConnection,
+    tenantId: TenantId,
+    all: readonly Waiting[],
+  ): Promise<readonly Waiting[]> {
+    const [alone, together] = [true, false].map((wanted) =>
+      all.filter(({ goesAlone }) => goesAlone === wanted),
+    ) as [Waiting[], Waiting[]];
+    const undone = together.length > 1 ? await this.#writeTogether(sql, tenantId, together) : together;
+    const overtaken: Waiting[] = [];
+    for (const waiting of [...undone, ...alone]) {
+      if (!this.#isInTime(waiting)) continue;
+      await this.#writeAlone(sql, tenantId, waiting).then(waiting.resolve, (error: unknown) => {
+        if (hasMoved(error)) overtaken.push(waiting);
+        else waiting.reject(error);
+      });
+    }
+    return overtaken;
   }
 
   /** Each of those before may have waited for a database that is silent; together they are not waited for any longer. */
@@ -133,9 +148,13 @@ export class PostgresChains {
   }
 
   /** @returns those that did not happen, and may by themselves. */
-  async #writeTogether(tenantId: TenantId, all: readonly Waiting[]): Promise<readonly Waiting[]> {
-    const before = this.#heads.get(tenantId);
-    // Who does not know where the chain ends writes one entry first.
+  async #writeTogether(
+    sql: OneConnection,
+    tenantId: TenantId,
+    all: readonly Waiting[],
+  ): Promise<readonly Waiting[]> {
+    const before = await this.#ends.find(sql, tenantId);
+    // Each of them finds out by itself that the tenant is gone, or that the chain has no sound end.
     if (before === undefined) return all;
     let head = before;
     const calls = all.map(({ by, change, callWith }) => {
@@ -145,10 +164,10 @@ export class PostgresChains {
       return call;
     });
     // Whatever happens to the statements, their outcome is not known before they have answered.
-    this.#heads.delete(tenantId);
+    this.#ends.forget(tenantId);
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#sql.together(calls);
+      outcomes = await this.#besideTurns(sql, tenantId, calls);
     } catch (error) {
       for (const { reject } of all) reject(error);
       return [];
@@ -161,53 +180,64 @@ export class PostgresChains {
       else reject(unavailableFor(outcome.error));
       return false;
     });
-    if (outcomes.every((outcome) => 'rows' in outcome)) this.#remember(tenantId, head);
+    if (outcomes.every((outcome) => 'rows' in outcome)) this.#ends.remember(tenantId, head);
     return left;
   }
 
-  async #writeAlone(tenantId: TenantId, { by, change, callWith }: Addition): Promise<Row | undefined> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const before = this.#heads.get(tenantId) ?? (await this.#read(tenantId));
-      if (before === undefined) return undefined;
-      const { entries, head } = append(this.#macs, tenantId, before, [{ by, at: new Date(), change }]);
-      this.#heads.delete(tenantId);
-      try {
-        const { statement, values } = callWith(additionOf(before, head, entries[0] as AuditEntry));
-        const [row] = await this.#sql.query(statement, values);
-        this.#remember(tenantId, row === undefined ? before : head);
-        return row;
-      } catch (error) {
-        if (hasMoved(error)) continue;
-        if (isUnexpected(error)) this.#remember(tenantId, before);
-        throw error;
-      }
+  async #writeAlone(
+    sql: OneConnection,
+    tenantId: TenantId,
+    { by, change, callWith }: Addition,
+  ): Promise<Row | undefined> {
+    const before = await this.#ends.get(sql, tenantId);
+    if (before === undefined) return undefined;
+    const { entries, head } = append(this.#macs, tenantId, before, [{ by, at: new Date(), change }]);
+    this.#ends.forget(tenantId);
+    try {
+      const call = callWith(additionOf(before, head, entries[0] as AuditEntry));
+      const [outcome] = await this.#besideTurns(sql, tenantId, [call]);
+      if (outcome !== undefined && 'error' in outcome) throw outcome.error;
+      // One that was refused tells why when it is asked by itself.
+      const answered = outcome !== undefined && 'rows' in outcome ? outcome.rows : undefined;
+      const [row] = answered ?? (await sql.query(call.statement, call.values));
+      this.#ends.remember(tenantId, row === undefined ? before : head);
+      return row;
+    } catch (error) {
+      if (!hasMoved(error) && isUnexpected(error)) this.#ends.remember(tenantId, before);
+      throw error;
     }
-    throw new Failure('unavailable', { message: 'too many others are changing the tenant; try again' });
+  }
+
+  /** Who has not been overtaken yet waits for the one who was. */
+  async #besideTurns(
+    sql: OneConnection,
+    tenantId: TenantId,
+    calls: readonly Call[],
+  ): Promise<readonly Outcome[]> {
+    if (sql !== this.#sql) return sql.together(calls);
+    const [, ...outcomes] = await sql.together([
+      { statement: BESIDE_TURNS, values: [turnOf(tenantId)] },
+      ...calls,
+    ]);
+    return outcomes;
   }
 
   /** Others have written to these chains. */
   forget(scopes: readonly string[]): void {
-    for (const scope of scopes) this.#heads.delete(scope);
+    for (const scope of scopes) this.#ends.forget(scope);
   }
 
-  /** @returns undefined when there is no such tenant. */
-  async #read(tenantId: TenantId): Promise<AuditHead | undefined> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const [row] = await this.#sql.query(READ_CHAIN, [tenantId]);
-      if (row === undefined) return undefined;
-      const head = readHead(row);
-      const isSound =
-        headFault(this.#macs, tenantId, { head, lastSequence: Number(row['last']) }) === undefined;
-      if (head !== undefined && isSound) return head;
-      await this.#settle(tenantId);
-    }
-    throw new Error('The head of the audit log does not stay as it is written.');
+  #noteShared(tenantId: TenantId): void {
+    if (this.#shared.size >= MAX_SHARED) this.#shared.clear();
+    this.#shared.set(tenantId, performance.now() + SHARED_MS);
   }
+}
 
-  #remember(tenantId: TenantId, head: AuditHead): void {
-    if (this.#heads.size >= MAX_KNOWN) this.#heads.clear();
-    this.#heads.set(tenantId, head);
-  }
+const turnOf = (tenantId: TenantId) => `audit log of ${tenantId}`;
+
+function tooMany(): Failure {
+  const message = 'too many are changing the same at this moment; try again';
+  return new Failure('unavailable', { message, retryAfterSeconds: 1 });
 }
 
 function hasMoved(error: unknown): boolean {

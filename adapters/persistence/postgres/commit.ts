@@ -11,7 +11,8 @@ import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
 import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
 import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
-import type { AuditAddition, PostgresChains } from './audit-chain.ts';
+import type { AuditAddition } from './audit-addition.ts';
+import type { PostgresChains } from './audit-chain.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
 import type { Call, PostgresSql } from './sql.ts';
 
@@ -34,6 +35,12 @@ const COMMIT_AND_KEEP: Statement = {
 const COMMIT_AND_END: Statement = {
   name: 'commit_change_1_and_end',
   text: `${COMMIT.text}, session_ends_1($1, $21, $22)`,
+};
+
+/** For a delivery that was begun or came to its end. */
+const COMMIT_AND_MARK: Statement = {
+  name: 'commit_change_1_and_mark',
+  text: `${COMMIT.text}, mark_delivery_1($1, $21, $22, $23)`,
 };
 
 /** For credentials that follow the status of their wallet, now or once they are made. */
@@ -67,7 +74,7 @@ const COMMIT_AND_RELEASE: Statement = {
 
 /** Of which others may go along: nobody waits in them for a row. */
 const GOES_TOGETHER: ReadonlySet<Statement> = new Set([
-  ...[COMMIT, COMMIT_AND_FOLLOW],
+  ...[COMMIT, COMMIT_AND_FOLLOW, COMMIT_AND_MARK],
   ...[COMMIT_IDENTIFIED, COMMIT_AND_FOLLOW_IDENTIFIED],
 ]);
 
@@ -102,6 +109,10 @@ export class PostgresCommit {
       const { fingerprint, sessionId, batchIds } = releases;
       const released = [fingerprint, sessionId, batchIds, batchIds.length] as const;
       return { statement: COMMIT_AND_RELEASE, values: [...parameters, ...released] };
+    }
+    if (session?.delivery !== undefined) {
+      const { id, abandonedAfterMs } = session.delivery;
+      return { statement: COMMIT_AND_MARK, values: [...parameters, session.id, id, abandonedAfterMs] };
     }
     const endsAt = session?.endsAt?.getTime();
     if (session === undefined || endsAt === undefined) return { statement: COMMIT, values: parameters };

@@ -26,19 +26,32 @@ type Answer = {
 /** A statement with its parameters. */
 export type Call = { readonly statement: Statement; readonly values: readonly Parameter[] };
 
-/**
- * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
- */
-export type PostgresSql = {
+export type OneConnection = {
+  query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
   /**
    * Runs the calls in one transaction.
    * @returns what became of each: all of them happened, or none did but those that an unprepared connection ran by themselves.
    */
   together(calls: readonly Call[]): Promise<readonly Outcome[]>;
+};
+
+const LOCK: Statement = { name: 'take_turn', text: 'select pg_advisory_lock(hashtextextended($1, 0))' };
+/** In a transaction of several calls: it waits for the one who has the turn, and that one for it. */
+export const BESIDE_TURNS: Statement = {
+  name: 'beside_turns',
+  text: 'select pg_advisory_xact_lock_shared(hashtextextended($1, 0))',
+};
+const UNLOCK: Statement = { name: 'end_turn', text: 'select pg_advisory_unlock(hashtextextended($1, 0))' };
+
+/**
+ * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
+ */
+export type PostgresSql = OneConnection & {
+  /** Runs `work` on one connection while no other process does so under the same key. */
+  exclusively<T>(key: string, work: (own: OneConnection) => Promise<T>): Promise<T>;
   /** How long a caller may wait for others before it asks, as it may wait for a connection. */
   readonly patienceMs: number;
-  query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
-  /** The same, maybe in one message and one transaction with other calls of the same `group`, which wait at the same time. */
+  /** The same as `query`, maybe in one message and one transaction with other calls of the same `group`, which wait at the same time. */
   queryTogether(
     group: string,
     statement: Statement,
@@ -54,17 +67,39 @@ export function postgresSql(native: object): PostgresSql {
   const query = (statement: Statement, values: readonly Parameter[]) =>
     outOfEachOthersWay(() => onConnection(pool, (client) => run(client, { statement, values })));
   const together = (calls: readonly Call[]) =>
-    onConnection(pool, (client) => runTogether(client, calls)).catch((error: unknown) => {
-      if (error instanceof LostMidway) return error.outcomes;
-      throw error;
-    });
+    whatCame(onConnection(pool, (client) => runTogether(client, calls)));
   const groups = new CallGroups(query, together);
   return {
     together,
+    exclusively: (key, work) => onConnection(pool, (client) => inTurn(client, key, work)),
     patienceMs: pool.options.connectionTimeoutMillis,
     query,
     queryTogether: (group, statement, values) => groups.run(group, { statement, values }),
   };
+}
+
+function whatCame(outcomes: Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
+  return outcomes.catch((error: unknown) => {
+    if (error instanceof LostMidway) return error.outcomes;
+    throw error;
+  });
+}
+
+function asUnavailable(error: unknown): never {
+  throw unavailableFor(error);
+}
+
+/** The lock is the connection's: it goes with it, also when the process dies. */
+async function inTurn<T>(client: Client, key: string, work: (own: OneConnection) => Promise<T>): Promise<T> {
+  await run(client, { statement: LOCK, values: [key] });
+  try {
+    return await work({
+      query: (statement, values) => run(client, { statement, values }).catch(asUnavailable),
+      together: (calls) => whatCame(runTogether(client, calls)).catch(asUnavailable),
+    });
+  } finally {
+    await run(client, { statement: UNLOCK, values: [key] });
+  }
 }
 
 /** Others that wait for this one, or it for them. */

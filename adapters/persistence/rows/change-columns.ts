@@ -49,7 +49,7 @@ const ANYTHING = 2;
 
 const OF_A_MOVE: ReadonlySet<string> = new Set<keyof SessionChange>([
   ...(['id', 'running', 'anytime', 'version', 'unanswered'] as const),
-  ...(['to', 'answers', 'outcome'] as const),
+  ...(['to', 'answers', 'outcome', 'delivery'] as const),
 ]);
 
 /** Whether only the status changes, with what is recorded of a response, and nothing else is expected. */

@@ -86,6 +86,20 @@ export const KeptAnswerRow = defineEntity({
   filters: tenantFilter,
 });
 
+/** Deliveries that are under way: when somebody else makes them, unless it is said before what came of them. */
+export const PendingDeliveryRow = defineEntity({
+  name: 'PendingDeliveryRow',
+  tableName: 'pending_deliveries',
+  properties: {
+    tenantId: p.string().primary(),
+    sessionId: p.string().primary(),
+    id: p.string().primary(),
+    dueAt: time(),
+  },
+  indexes: [{ name: 'pending_deliveries_due', properties: ['dueAt'] }],
+  filters: tenantFilter,
+});
+
 /** What may be used once (DPoP `jti`, `c_nonce`), remembered until it would have expired anyway. */
 export const UsedValueRow = defineEntity({
   name: 'UsedValueRow',

@@ -20,6 +20,7 @@ import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
 import { followingOf } from '../rows/wallet-status-codec.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
+import { markDelivery } from './delivery-marks.ts';
 import { follow } from './following.ts';
 import { insert, isAmong, type SqliteRun, type SqliteSql } from './sql.ts';
 
@@ -206,6 +207,7 @@ function changeSession(
   const completes = Number(found['completes'] ?? 0);
   const [row] = run.all(CHANGE_SESSION, tenantId, now, ...fields, completes);
   const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];
+  markDelivery(run, tenantId, change);
   if (change.endsAt !== undefined) run.change(END_SESSION, tenantId, change.id, change.endsAt.getTime());
   const moved = status !== found['was'];
   if (moved) run.change(EVENT, tenantId, change.id, version, status, now);

@@ -251,6 +251,30 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       expect(end.sequence).to.equal(50);
     });
 
+    it('keeps up with two processes that change a tenant without a pause: nobody is refused', async () => {
+      const MANY = 1_500;
+      const second = await OrmStore.open({ url, poolSize: 4 }, afterRenewal());
+      const list = await addList(store, tenantId, { capacity: MANY });
+      const before = (await verify()).end.sequence;
+      let next = 0;
+      const revoke = async (by: Store) => {
+        while (next < MANY) {
+          const index = next++;
+          const change = { action: 'revoked', kind: 'session', target: `s${index}`, changes: [] } as const;
+          const statuses = [{ listId: list.id, index, status: 1 }] as const;
+          const { done } = await by.commit(tenantId, { statuses, audit: { by: 'system', change } }, NOW);
+          expect(done).to.equal(true);
+        }
+      };
+      try {
+        await Promise.all(Array.from({ length: 128 }, (_, caller) => revoke(caller % 2 ? store : second)));
+      } finally {
+        await second.close();
+      }
+      const { end, fault } = await verify();
+      expect([fault, end.sequence - before]).to.deep.equal([undefined, MANY]);
+    });
+
     it('takes a change back when its entry cannot be written', async () => {
       const cipher = afterRenewal();
       cipher.macs = () => ({

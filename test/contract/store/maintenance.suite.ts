@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
-import type { Session } from '../../../domain/sessions/session.ts';
-import { awaiting, type SessionChange } from '../../../domain/sessions/session-change.ts';
+import type { Delivery, Session } from '../../../domain/sessions/session.ts';
+import { awaiting, delivering, noted, type SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { aBatch, aClient, aDeferred, addTenant, aUse, openOffer, seconds } from './builders.ts';
@@ -70,6 +70,53 @@ export function describeMaintenance(open: () => Store): void {
       expect(await store.maintenance.expireSessions(past(8_599), 99)).to.not.deep.include({ tenantId, id });
       expect(await store.maintenance.expireSessions(past(8_600), 99)).to.deep.include({ tenantId, id });
       expect(await store.maintenance.overdueAnswers(past(8_600), 5)).to.deep.equal([]);
+    });
+
+    it('know the deliveries that nobody finished, some of each tenant, until somebody says what came of them', async () => {
+      const { maintenance } = store;
+      const pending = (id: string): Delivery => ({ id, webhook: 'presentation', at: '', result: 'pending' });
+      const begin = async (tenantId: TenantId, id: string) => {
+        const { session } = await openOffer(store, tenantId, { session: { expiresAt: past(9_000) } });
+        const outcome = { deliveries: [pending(id)] };
+        const change = { session: delivering(session, outcome) };
+        expect((await store.commit(tenantId, change, past(1))).done).to.equal(true);
+        return { ...session, version: session.version + 1, outcome };
+      };
+      const now = async () => (await maintenance.time()).getTime();
+      const dueOf = async (second: number, ofEach = 9) =>
+        (await maintenance.dueDeliveries(new Date((await now()) + second * 1000), 9, ofEach)).filter(
+          ({ tenantId }) => tenantId === one || tenantId === two,
+        );
+      const first = await begin(one, 'a');
+      await begin(one, 'b');
+      await begin(two, 'c');
+      expect(await dueOf(50), 'by the clock of the database').to.deep.equal([]);
+      expect((await dueOf(61)).map(({ id }) => id).sort()).to.deep.equal(['a', 'b', 'c']);
+      expect((await dueOf(61, 1)).map(({ tenantId }) => tenantId).sort()).to.deep.equal([one, two].sort());
+      for (const at of [past(9_000), past(99_999)]) {
+        expect(await maintenance.expireSessions(at, 999), 'while one is under way').to.not.deep.include({
+          tenantId: one,
+          id: first.id,
+        });
+        expect(await maintenance.overdueAnswers(at, 999)).to.not.deep.include({
+          tenantId: one,
+          id: first.id,
+        });
+      }
+
+      const outcome = { deliveries: [{ ...pending('a'), result: 'delivered' as const }] };
+      await store.commit(one, { session: noted(first, outcome, 'complete') }, past(1));
+      const [b, c, ...more] = (await dueOf(61)).sort((x, y) => (x.id < y.id ? -1 : 1));
+      expect([b?.id, c?.id, more]).to.deep.equal(['b', 'c', []]);
+      if (b === undefined || c === undefined) throw new Error('nothing is due');
+      await maintenance.forgetDelivery({ ...b, dueAt: new Date(b.dueAt.getTime() - 1) });
+      await maintenance.postponeDelivery(c, new Date(c.dueAt.getTime() + 100_000));
+      expect(
+        (await dueOf(61)).map(({ id }) => id),
+        'as it was read, or not at all',
+      ).to.deep.equal(['b']);
+      await maintenance.forgetDelivery(b);
+      expect((await dueOf(200)).map(({ id }) => id)).to.deep.equal(['c']);
     });
 
     it('forget what could not be used any more, in portions', async () => {

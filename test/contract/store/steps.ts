@@ -18,7 +18,7 @@ import {
   type Session,
   type SessionOutcome,
 } from '../../../domain/sessions/session.ts';
-import { answered, claimed, noted, type SessionChange } from '../../../domain/sessions/session-change.ts';
+import { answered, delivering, noted, type SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusChange, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { Revisions } from '../../../domain/tenants/revisions.ts';
@@ -160,7 +160,7 @@ export function stepsOf(store: Store, tenantId: TenantId) {
       const session = answered({ id }, event, outcome);
       return done({ serving: true, ...(await assuming(revision)), session }, now);
     },
-    claimResponse: (id: SessionId, now: Date) => done({ session: claimed({ id }) }, now),
+    claimResponse: (id: SessionId, now: Date) => done({ session: delivering({ id }, { report: [] }) }, now),
     async recordOutcome(
       session: Session,
       event: 'complete' | 'fail' | undefined,

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
-import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
+import { FinishDeliveries } from '../../../application/sessions/finish-deliveries.ts';
+import { SessionNotes } from '../../../application/sessions/session-notes.ts';
 import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
@@ -134,25 +135,30 @@ describe('spending a response code', () => {
     expect(await job.execute(world.clock.now(), 10)).to.equal(0);
   });
 
-  it('expires by the job what was taken in by a process that died', async () => {
+  it('is not ended by the job while its backend hears of it, however long that takes', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
       world.clock.time += 700_000;
-      expect(await new EndOverdueAnswers(world).execute(world.clock.now(), 10)).to.equal(1);
+      expect(await new EndOverdueAnswers(world).execute(world.clock.now(), 10)).to.equal(0);
     };
-    await failureOf(spend(waiting));
-    const { status, outcome } = await world.session(waiting.id);
-    expect(status).to.equal('expired');
-    // The backend may have heard of it or not: the same delivery can be made again.
-    expect(outcome).to.not.have.property('awaiting');
-    expect(outcome?.credentials).to.have.length(1);
-    expect(outcome?.deliveries?.[0]?.result).to.equal('pending');
-    const retry = new RetryDelivery(world);
+    expect((await spend(waiting)).session.status).to.equal('completed');
+  });
+
+  it('is brought to its end by another process where the one that took it died', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    const { commit } = world.store;
+    world.webhooks.beforeAnswer = async () => {
+      world.store.commit = () => Promise.reject(new Error('the process is dead'));
+    };
+    await spend(waiting).catch(() => {});
+    world.store.commit = commit;
     world.webhooks.beforeAnswer = async () => {};
-    const id = outcome?.deliveries?.[0]?.id ?? '';
-    const delivery = await retry.execute(await world.caller(), waiting.id, id);
-    expect([delivery.id, delivery.result]).to.deep.equal([id, 'delivered']);
+    const { status, outcome } = await world.session(waiting.id);
+    expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
+    const finishing = new FinishDeliveries({ ...world, sessionNotes: new SessionNotes(world) });
+    expect(await finishing.execute(new Date(Date.now() + 70_000), 10)).to.equal(1);
+    expect((await world.session(waiting.id)).status).to.equal('completed');
     expect(world.webhooks.calls).to.have.length(2);
-    expect(world.webhooks.calls[1]?.body).to.deep.equal(world.webhooks.calls[0]?.body);
+    expect(world.webhooks.calls[1]).to.deep.equal(world.webhooks.calls[0]);
   });
 });
