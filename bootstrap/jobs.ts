@@ -217,7 +217,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const tellOfClock = clockWarning(container.get(Store), clock, log);
   const running = new Set<Promise<void>>();
   const start = (job: Job) => {
-    const run = runLeased(job).finally(() => running.delete(run));
+    const run = log.within({ job: job.name }, () => runLeased(job)).finally(() => running.delete(run));
     running.add(run);
   };
   for (const job of jobs) if (job.isEarly) start(job);

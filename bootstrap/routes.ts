@@ -88,10 +88,7 @@ export function collectRoutes(
     const { buildOpenApi } = await import('../adapters/http/openapi.ts');
     return buildOpenApi(all, settings);
   };
-  const all: readonly Route[] = [
-    ...routes,
-    ...documentationRoutes(document, settings),
-    ...(metrics === undefined ? [] : metricsRoutes(metrics)),
-  ];
-  return all;
+  const all: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
+  // Not in the document: for whoever runs the service, and not for its clients.
+  return metrics === undefined ? all : [...all, ...metricsRoutes(metrics)];
 }

@@ -113,6 +113,7 @@ export async function startService(
         admission: container.get(Admission),
         tenants: obtain(container, TenantConfigurations),
         metrics: telemetry.metrics,
+        traces: telemetry.traces,
       },
       {
         trustProxy: settings.TRUST_PROXY,

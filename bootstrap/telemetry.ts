@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import type { Container } from 'inversify';
 import { Admission } from '../adapters/http/admission.ts';
 import type { OrmStore } from '../adapters/persistence/orm-store.ts';
@@ -7,7 +8,7 @@ import { CheckHealth } from '../application/health/check-health.ts';
 import { Draining } from '../application/health/draining.ts';
 import { Metrics } from '../application/ports/metrics.ts';
 import type { Traces } from '../application/ports/traces.ts';
-import type { Settings } from '../config/settings.ts';
+import { type Settings, SettingsError } from '../config/settings.ts';
 import type { HttpServer } from './http-server.ts';
 import { packageVersion } from './service-settings.ts';
 import { find } from './wire.ts';
@@ -36,10 +37,27 @@ export function isMeasuring({ METRICS_ADDRESS, METRICS_TOKEN }: Settings): boole
 /** Loads what measures and traces where somebody looks, and nothing otherwise. */
 export async function openTelemetry(settings: Settings): Promise<Telemetry> {
   const measured = isMeasuring(settings) ? await openMetrics(settings) : {};
+  const traced = await openTraces(settings);
   const { metrics } = measured;
-  if (metrics === undefined) return { close: async () => {} };
+  const { traces, close } = traced;
+  if (metrics === undefined && traces === undefined) return { close };
   const { Observer: Made } = await import('../adapters/system/observed/observer.ts');
-  return { ...measured, observer: new Made(metrics, undefined), close: async () => {} };
+  return { ...measured, ...traced, observer: new Made(metrics, traces) };
+}
+
+/** @throws SettingsError where the packages for it are not installed. */
+async function openTraces({
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+  OTEL_TRACES_SAMPLER_ARG: ratio,
+}: Settings): Promise<Pick<Telemetry, 'traces' | 'close'>> {
+  if (endpoint === undefined) return { close: async () => {} };
+  const collector = await import('../adapters/system/traces/collector.ts').catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new SettingsError([
+      'OTEL_EXPORTER_OTLP_ENDPOINT: packages for traces are not installed; run npm ci without --omit=optional',
+    ]);
+  });
+  return collector.openTraces({ endpoint, ratio, version: packageVersion() });
 }
 
 async function openMetrics({
@@ -65,6 +83,7 @@ export function startWatching(container: Container, settings: Settings, server: 
   const draining = container.get(Draining);
   const admission = container.get(Admission);
   metrics.watch('cache_bytes', cacheBytes);
+  metrics.watch('heap_limit_bytes', () => ({ '': getHeapStatistics().heap_size_limit }));
   metrics.watch('draining', () => ({ '': Number(draining.isUnderWay) }));
   metrics.watch('requests_waiting', () => ({ '': admission.waitingCount }));
   metrics.watch('http_connections', () => ({ '': server.connectionCount }));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
+import { MONITORING } from './monitoring-settings.ts';
 import { outboundAllow } from './outbound-allow.ts';
 import {
   amqpUrl,
@@ -7,7 +8,6 @@ import {
   databaseUrl,
   duration,
   issuerUrl,
-  listenAddress,
   masterSecret,
   proxies,
   publicUrl,
@@ -180,28 +180,7 @@ export const SettingsSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe log line that is written'),
-  METRICS_ADDRESS: listenAddress
-    .optional()
-    .describe(
-      'Where `GET /metrics` is answered for Prometheus, apart from the service and without a token: a port, for this machine alone, or `0.0.0.0:9464`; see docs/monitoring.md',
-    ),
-  METRICS_TOKEN: z
-    .string()
-    .min(16, 'at least 16 characters')
-    .max(256)
-    .optional()
-    .describe('Bearer token with which the service itself answers `GET /metrics`; without one it does not'),
-  METRICS_TENANTS: wholeNumber(0, 1_000)
-    .default(0)
-    .describe(
-      'Tenants that metrics tell apart by name, at most; all others are `others` together. 0: no tenant is named',
-    ),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe(
-      'Collector that traces are sent to (OTLP over HTTP); without it there are none. See docs/monitoring.md',
-    ),
+  ...MONITORING,
   KMS_CONFIG: z
     .string()
     .optional()

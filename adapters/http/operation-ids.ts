@@ -111,7 +111,6 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /health': 'getHealth',
   'GET /health/live': 'getLiveness',
   'GET /health/ready': 'getReadiness',
-  'GET /metrics': 'getMetrics',
   'GET /openapi.json': 'getApiDocument',
   'GET /docs': 'getApiPage',
   'GET /docs/:file': 'getApiPageFile',

@@ -1,3 +1,4 @@
+import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
@@ -56,8 +57,26 @@ export class MeasureStored extends needs({ store: Store, log: Log }) {
 
 async function endingsOf(tenantId: TenantId, own: TenantReader): Promise<readonly Ending[]> {
   const chains = await own.keyChains.list();
-  return chains.flatMap(({ id, active, root }): Ending[] => [
-    { kind: 'certificate', tenantId, id, endsAt: active.notAfter },
-    ...(root === undefined ? [] : [{ kind: 'authority' as const, tenantId, id, endsAt: root.notAfter }]),
-  ]);
+  const presentations = await own.presentationConfigurations.list();
+  const [issuance] = await own.issuanceConfiguration.list();
+  return [
+    ...chains.flatMap(({ id, active, root }): Ending[] => [
+      { kind: 'certificate', tenantId, id, endsAt: active.notAfter },
+      ...(root === undefined ? [] : [{ kind: 'authority' as const, tenantId, id, endsAt: root.notAfter }]),
+    ]),
+    ...presentations.flatMap(({ id, registrationCert }) => broughtOf(tenantId, id, registrationCert)),
+    ...broughtOf(tenantId, 'issuer', issuance?.registrationCert),
+  ];
+}
+
+/** A registration certificate that was brought along. One that is ordered here is ordered anew before it ends. */
+function broughtOf(
+  tenantId: TenantId,
+  id: string,
+  request: { readonly jwt?: string | undefined } | null | undefined,
+): readonly Ending[] {
+  const exp = request?.jwt === undefined ? undefined : parseCompactJws(request.jwt)?.payload['exp'];
+  return typeof exp === 'number'
+    ? [{ kind: 'registration', tenantId, id, endsAt: new Date(exp * 1000) }]
+    : [];
 }

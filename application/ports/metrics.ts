@@ -38,6 +38,7 @@ export const WATCHED = {
   http_connections_limit: [undefined, 'MAX_CONNECTIONS of this process'],
   requests_waiting: [undefined, 'Requests that wait for a place, see REQUESTS_AT_ONCE'],
   cache_bytes: ['cache', 'Bytes in caches, roughly'],
+  heap_limit_bytes: [undefined, 'Bytes that the heap of this process may have'],
   draining: [undefined, '1 in the last seconds of a process, else 0'],
 } as const satisfies Record<string, readonly [label: string | undefined, help: string]>;
 export type Watched = keyof typeof WATCHED;

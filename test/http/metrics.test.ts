@@ -1,5 +1,4 @@
 import { createServer } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -83,7 +82,7 @@ describe('metrics', () => {
     it('say what works, what ends, and what lists, caches, jobs, connections and the process come to', async () => {
       const text = await read();
       expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
-      expect(sumOf(text, 'vidimus_job_last_success_timestamp_seconds', { job: 'measure' })).to.be.above(1e9);
+      expect(sumOf(text, 'vidimus_job_last_success_timestamp_seconds', { task: 'measure' })).to.be.above(1e9);
       expect(sumOf(text, 'vidimus_cache_bytes', { cache: 'configurations' })).to.be.above(0);
       expect(sumOf(text, 'vidimus_http_connections')).to.be.above(0);
       expect(sumOf(text, 'nodejs_eventloop_lag_p99_seconds')).to.be.above(0);

@@ -37,7 +37,8 @@ export class EndingDays {
   *#days(): Iterable<[Record<string, string>, number]> {
     if (performance.now() > this.#until) return;
     const now = Date.now();
-    for (const { kind, tenantId, id, endsAt } of this.#all) {
+    // The first to end comes last, and counts where several have the same labels.
+    for (const { kind, tenantId, id, endsAt } of this.#all.toReversed()) {
       const who = this.#tenants.areTold ? { tenant: this.#tenants.of(tenantId), id } : {};
       yield [{ kind, ...who }, (endsAt.getTime() - now) / DAY_MS];
     }

@@ -12,6 +12,7 @@ import { EndingDays } from './ending-days.ts';
 import { TenantLabels } from './tenant-labels.ts';
 
 export const PREFIX = 'vidimus_';
+// `job` is a label that Prometheus gives itself, so jobs are named by `task`.
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SIGNING_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
@@ -81,14 +82,14 @@ export class PrometheusMetrics extends Metrics {
       'Until others have answered',
       [],
     );
-    this.#jobFailures = this.#counter('job_failures_total', 'Runs of jobs that failed', ['job']);
+    this.#jobFailures = this.#counter('job_failures_total', 'Runs of jobs that failed', ['task']);
     this.#jobSuccess = this.#gauge(
       'job_last_success_timestamp_seconds',
       'When a job last ended well here',
-      ['job'],
+      ['task'],
       'max',
     );
-    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'How long its last run took', ['job'], 'max');
+    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'How long its last run took', ['task'], 'max');
     this.#health = this.#gauge(
       'health_part_up',
       'Parts of GET /health: 1 works, 0 does not',
@@ -134,10 +135,10 @@ export class PrometheusMetrics extends Metrics {
     this.#outgoingSeconds.observe(seconds);
   }
 
-  override job(job: string, outcome: 'done' | 'failed', seconds: number): void {
-    this.#jobFailures.inc({ job }, outcome === 'failed' ? 1 : 0);
-    this.#jobSeconds.set({ job }, seconds);
-    if (outcome === 'done') this.#jobSuccess.set({ job }, Date.now() / 1000);
+  override job(task: string, outcome: 'done' | 'failed', seconds: number): void {
+    this.#jobFailures.inc({ task }, outcome === 'failed' ? 1 : 0);
+    this.#jobSeconds.set({ task }, seconds);
+    if (outcome === 'done') this.#jobSuccess.set({ task }, Date.now() / 1000);
   }
 
   override health(part: string, isUp: boolean): void {

@@ -1,7 +1,7 @@
 import { Remote, RemoteError } from '../../../application/ports/remote.ts';
 import type { Observer } from './observer.ts';
 
-/** The way out of the service, each call of which is told of, and tells to which trace it belongs. */
+/** The way out of the service, each call of which is told of. */
 export class ObservedRemote extends Remote {
   readonly #remote: Remote;
   readonly #observer: Observer;
@@ -17,18 +17,11 @@ export class ObservedRemote extends Remote {
   }
 
   override request(url: string, options: Parameters<Remote['request']>[1]): ReturnType<Remote['request']> {
-    const { traces } = this.#observer;
     // No address: its path and query may be secrets of a tenant.
     return this.#observer.run(
       `outgoing ${options.method}`,
-      { method: options.method },
-      () =>
-        this.#remote.request(
-          url,
-          traces === undefined
-            ? options
-            : { ...options, headers: { ...options.headers, ...traces.headers() } },
-        ),
+      { 'http.request.method': options.method },
+      () => this.#remote.request(url, options),
       (metrics, seconds, error) => metrics.outgoing(outcomeOf(error), seconds),
     );
   }
