@@ -131,7 +131,7 @@ export async function openPlatform(
   provide(CheckHealth, new CheckHealth({ log, draining, probes, metrics }));
   const needed = [databaseProbe, keyStores.anyProbe];
   provide(CheckReadiness, new CheckReadiness({ log, draining, probes: needed }));
-  provide(AuditCodes, store);
+  provide(AuditCodes, opened);
   provide(Admission, places);
   provide(Remote, remote);
   provide(Webhooks, webhooks(new RemoteWebhooks({ remote, clock, cipher, traces })));
