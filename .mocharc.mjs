@@ -33,7 +33,7 @@ const LONGEST = [
 ];
 
 const files = globSync([
-  'test/{unit,vectors,contract,http,attack,fuzz,deploy}/**/*.test.ts',
+  'test/{unit,vectors,contract,http,attack,fuzz}/**/*.test.ts',
   'test/architecture.test.ts',
 ]);
 const place = (file) => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);

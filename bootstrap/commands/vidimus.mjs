@@ -57,6 +57,13 @@ const COMMANDS = {
       about: 'moves the keys of a tenant to another key provider',
     },
   },
+  restore: {
+    fence: {
+      script: 'bootstrap/commands/restore-fence',
+      usage: 'restore fence [--force] [--lost-releases <n>]',
+      about: 'after a database was put back: ends what counts once and was handed out before',
+    },
+  },
   reseal: {
     script: 'bootstrap/commands/reseal',
     usage: 'reseal',

@@ -17,7 +17,7 @@ const { packages: locked } = readJson(join(ROOT, 'package-lock.json')) as {
 };
 const COMMANDS = [
   ...['demo', 'start', 'doctor', 'config check', 'config export', 'audit verify', 'kms migrate', 'reseal'],
-  'attack',
+  ...['restore fence', 'attack'],
 ];
 
 describe('The package', function () {

@@ -89,7 +89,12 @@ export class PrometheusMetrics extends Metrics {
       ['task'],
       'max',
     );
-    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'How long its last run took', ['task'], 'max');
+    this.#jobSeconds = this.#gauge(
+      'job_last_duration_seconds',
+      'How long its last run took',
+      ['task'],
+      'max',
+    );
     this.#health = this.#gauge(
       'health_part_up',
       'Parts of GET /health: 1 works, 0 does not',
