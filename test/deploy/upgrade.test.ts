@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -40,6 +41,9 @@ type Left = {
   readonly openRequest: Asked;
   readonly chains: readonly { readonly id: string; readonly certificate?: string }[];
 };
+
+/** The number of the last migration that the first release has. */
+const LAST_OF_FIRST = 7;
 
 const asService = (calls: Callable) => calls as unknown as TestService;
 
@@ -153,6 +157,20 @@ async function whileStarting<T>(
   return said;
 }
 
+describe('Migrations', () => {
+  it('take nothing away that a former release reads, or stand in docs/upgrading.md', () => {
+    const page = readFileSync(new URL('../../docs/upgrading.md', import.meta.url), 'utf8');
+    const files = globSync('adapters/persistence/migrations/*/Migration*.ts');
+    const later = files.filter((file) => Number(/Migration0*(\d+)/.exec(file)?.[1]) > LAST_OF_FIRST);
+    expect(later.length).to.be.greaterThan(20);
+    for (const file of later) {
+      const takesAway = /drop (table|column)|rename (to|column)|alter column \S+ (type|set not null)/i;
+      const [name = ''] = /Migration\d+/.exec(file) ?? [];
+      if (takesAway.test(readFileSync(file, 'utf8'))) expect(page, file).to.include(name);
+    }
+  });
+});
+
 for (const kind of databases()) describe(`From the first release, on ${kind.name}`, suite(kind));
 
 function suite(kind: DatabaseKind) {
@@ -200,6 +218,13 @@ function suite(kind: DatabaseKind) {
       const made = await issue(asService(calls), { id: 'acme', token }, 'pid');
       const openOffer = await created(calls, token, '/issuer/offer', offerBody('pid'));
       await createTenant(calls, 'later');
+      const kiosk = {
+        clientId: 'kiosk',
+        secret: 'secret-of-the-kiosk-0123456789',
+        roles: ['issuance:offer'],
+      };
+      await created(calls, token, '/client', kiosk);
+      const rotated = await calls.call('POST', '/client/kiosk/rotate-secret?graceSeconds=300', { token });
       await stop(present);
 
       const former = await releases.start('first', ports[0]);
@@ -209,6 +234,9 @@ function suite(kind: DatabaseKind) {
       expect(await statusOf(calls, made)).to.equal(1);
       await collect(calls, openOffer.uri);
       await createTenant(calls, 'meanwhile');
+      await calls.token('kiosk', rotated.body.secret);
+      const refused = await calls.token('kiosk', kiosk.secret).catch((error: Error) => error.message);
+      expect(refused, 'the former secret, in its time of grace').to.include('401');
       await stop(former);
 
       await releases.start('present', ports[0]);
