@@ -29,6 +29,7 @@ export class Supervisor {
   readonly #workers = new Set<WorkerProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
   readonly #closers = new Closers();
+  #restartCount = 0;
   #isDraining = false;
   #isStopping = false;
 
@@ -87,7 +88,10 @@ export class Supervisor {
   async #readMetrics(): Promise<string> {
     const { mergedText } = await import('../../adapters/system/metrics/merged-text.ts');
     const all = await Promise.all(Array.from(this.#workers, (worker) => worker.measure()));
-    return mergedText(all.filter((metrics) => metrics.length > 0));
+    return mergedText(
+      all.filter((metrics) => metrics.length > 0),
+      this.#restartCount,
+    );
   }
 
   async #endWorkers(): Promise<WorkerEnd[]> {
@@ -136,6 +140,7 @@ export class Supervisor {
       const began = performance.now();
       try {
         const worker = await this.#serving(false);
+        this.#restartCount++;
         this.#log.info('a worker was started anew', { pid: worker.pid });
         this.#replaceAtEnd(worker, restartPause);
       } catch (error) {

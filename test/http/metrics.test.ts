@@ -184,6 +184,8 @@ describe('metrics of several workers', function () {
       expect(sumOf(await scrape(service.address), 'vidimus_http_requests_total', labels)).to.equal(20);
     const text = await scrape(service.address);
     expect(sumOf(text, 'vidimus_database_connections_limit')).to.equal(10);
+    expect(sumOf(text, 'vidimus_worker_restarts_total')).to.equal(0);
+    expect(text).to.include('nodejs_eventloop_lag_p99_seconds');
     expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
   });
 });

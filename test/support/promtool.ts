@@ -84,7 +84,7 @@ function seriesOf(scrapes: Scrapes): readonly Series[] {
       const [first, last] = [from ?? 0, to ?? from ?? 0];
       return {
         series,
-        values: `${numeral(first)}x${BEFORE} ${numeral(first)}+${numeral(last - first)}x${LASTS}`,
+        values: `${numeral(first)}x${BEFORE} ${numeral(first)}+${numeral(Math.max(0, last - first))}x${LASTS}`,
       };
     }
     return { series, values: gaugeOf(series, from, to, scrapes) };

@@ -1,6 +1,18 @@
-import { AggregatorRegistry } from 'prom-client';
+import { AggregatorRegistry, Counter } from 'prom-client';
 
-/** @param processes what each of several workers measured. @returns one text for all, as Prometheus reads it. */
-export function mergedText(processes: readonly object[][]): Promise<string> {
-  return AggregatorRegistry.aggregate([...processes]).metrics();
+/** Of the supervisor itself, beside what its workers measured. */
+export const WORKER_RESTARTS = {
+  name: 'vidimus_worker_restarts_total',
+  help: 'Workers that ended and were followed by another one; only with WORKERS',
+} as const;
+
+/**
+ * @param processes what each of several workers measured.
+ * @param restarts how many workers came in place of one that ended.
+ * @returns one text for all, as Prometheus reads it.
+ */
+export function mergedText(processes: readonly object[][], restarts: number): Promise<string> {
+  const registry = AggregatorRegistry.aggregate([...processes]);
+  new Counter({ ...WORKER_RESTARTS, registers: [registry] }).inc(restarts);
+  return registry.metrics();
 }

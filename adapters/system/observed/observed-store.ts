@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { boundedBytes } from '../../../application/bounded.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import type {
   ServiceRepositories,
@@ -17,14 +18,17 @@ import type { Session, SessionKind, SessionTransition } from '../../../domain/se
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Observer } from './observer.ts';
 
-/** A change names a session by its id alone: of so many that were seen last it is known what they are for. */
-const KNOWN_SESSIONS = 20_000;
+/** A change names a session by its id alone: of those that were seen last it is known what they are for. */
+const MAX_KIND_BYTES = 8 * 1024 * 1024;
+const KIND_BYTES = 16;
 
 /** The store, each change of a session in which is told of. */
 export class ObservedStore extends Store {
   readonly #store: Store;
   readonly #observer: Observer;
-  readonly #kinds = new LRUCache<SessionId, SessionKind>({ max: KNOWN_SESSIONS });
+  readonly #kinds = new LRUCache<SessionId, SessionKind>(
+    boundedBytes<SessionKind>(MAX_KIND_BYTES, () => KIND_BYTES),
+  );
   readonly #reads = new WeakMap<TenantReads, TenantReads>();
   readonly #maintenance: Maintenance;
 
