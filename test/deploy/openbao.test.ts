@@ -29,10 +29,15 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
     execFileSync(join(folder, 'deploy/compose/make-secrets.sh'), ['id.acme.example'], { stdio: 'pipe' });
     const port = await freePort(createServer);
     address = `http://127.0.0.1:${port}`;
+    const cluster = `127.0.0.1:${await freePort(createServer)}`;
+    mkdirSync(join(folder, 'data'));
     const file = join(folder, 'deploy/compose/openbao.hcl');
     let text = readFileSync(file, 'utf8');
     for (const [former, here] of [
       ['0.0.0.0:8200', `127.0.0.1:${port}`],
+      ['http://openbao:8200', address],
+      ['0.0.0.0:8201', cluster],
+      ['openbao:8201', cluster],
       ['/openbao/file', join(folder, 'data')],
     ] as const) {
       expect(text).to.include(former);
@@ -43,7 +48,12 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
     symlinkSync(binary, join(folder, 'bin/bao'));
     server = startProgram(binary, ['server', `-config=${file}`], { environment: { HOME: folder } });
     const deadline = Date.now() + 20_000;
-    while (!server.output().includes('server started') && Date.now() < deadline) await setTimeout(50);
+    while (
+      !server.output().includes('server started') &&
+      server.child.exitCode === null &&
+      Date.now() < deadline
+    )
+      await setTimeout(50);
     expect(server.output()).to.include('server started');
   });
   after(async () => {
