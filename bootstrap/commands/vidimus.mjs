@@ -120,7 +120,7 @@ function endWith(
   process.exit(code);
 }
 
-function run({ script, environment = {}, nodeOptions = [] }, args) {
+function run({ script, usage, environment = {}, nodeOptions = [] }, args) {
   const source = join(root, `${script}.ts`);
   const built = join(root, `dist/${script}.js`);
   const program = existsSync(source) ? source : built;
@@ -130,7 +130,7 @@ function run({ script, environment = {}, nodeOptions = [] }, args) {
   }
   const child = spawn(findNode(), [...nodeOptions, program, ...args], {
     stdio: 'inherit',
-    env: { ...environment, ...process.env },
+    env: { ...environment, ...process.env, VIDIMUS_USAGE: `npx vidimus ${usage}` },
   });
   for (const signal of PASSED_ON)
     process.on(signal, () => {

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, globSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, lstatSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -10,6 +9,8 @@ import { buildImage, type Image, instructionsOf } from '../support/image.ts';
 import { answers, endPrograms, runProgram, startProgram } from '../support/program.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** Packages are half a gigabyte, which not every machine has in memory. */
+const ON_DISK = '/var/tmp';
 const isRoot = process.getuid?.() === 0;
 /** Who has nothing on this machine, where that can be. */
 const USER = isRoot ? { user: 1000 } : {};
@@ -20,9 +21,12 @@ describe('The image', function () {
   let image: Image;
 
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'vidimus-image-'));
+    folder = mkdtempSync(join(ON_DISK, 'vidimus-image-'));
     chmodSync(folder, 0o755);
     image = buildImage(ROOT.replace(/\/$/, ''), folder);
+    // Ours may be where nobody else comes.
+    mkdirSync(join(folder, 'bin'));
+    cpSync(process.execPath, join(folder, 'bin/node'));
     // What belongs to another account is read-only already.
     if (!isRoot) execFileSync('chmod', ['-R', 'a-w', join(image.root, 'app')]);
   });
@@ -64,7 +68,7 @@ describe('The image', function () {
     const port = await freePort(createServer);
     const environment = {
       ...image.environment,
-      PATH: process.env['PATH'],
+      PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
       PORT: String(port),
       HOST: '127.0.0.1',
       PUBLIC_URL: 'https://id.acme.example',

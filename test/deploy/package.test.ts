@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { answers, endPrograms, runProgram, startProgram } from '../support/program.ts';
 
+/** Packages are two hundred megabytes, which not every machine has in memory. */
+const ON_DISK = '/var/tmp';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const { devDependencies } = readJson(join(ROOT, 'package.json')) as {
   devDependencies: Record<string, string>;
@@ -26,7 +27,7 @@ describe('The package', function () {
   let installed: string;
 
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'vidimus-package-test-'));
+    folder = mkdtempSync(join(ON_DISK, 'vidimus-package-test-'));
     mkdirSync(join(folder, 'app'));
     const file = execFileSync(process.execPath, [join(ROOT, 'tools/package.mjs'), folder], {
       encoding: 'utf8',
@@ -91,6 +92,11 @@ describe('The package', function () {
       expect(refused.code, wrong.join(' ')).to.equal(2);
       expect(refused.output, wrong.join(' ')).to.include('usage: npx vidimus');
     }
+    const misused = await run('kms', 'migrate');
+    expect([misused.code, misused.output]).to.deep.equal([
+      2,
+      'give a tenant and a provider\nusage: npx vidimus kms migrate <tenant> <provider>\n',
+    ]);
     const { version } = readJson(join(ROOT, 'package.json')) as { version: string };
     expect((await run('--version')).output.trim()).to.equal(version);
   });
