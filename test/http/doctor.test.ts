@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { DoctoredService, MASTER, messages } from '../support/doctored-service.ts';
+import { created, trustListBody } from '../support/populated.ts';
 import { endPrograms } from '../support/program.ts';
 import { runProcess } from '../support/run-command.ts';
 
@@ -91,6 +92,21 @@ describe('The doctor', function () {
     expect(resealed.code, resealed.stderr).to.equal(0);
     const over = await subject.examine(both, '--offline');
     expect(messages(over.findings, 'warning', 'secrets')).to.include('nothing is sealed under the former');
+  });
+
+  it('notices a trust list that nobody has signed in time', async () => {
+    const service = await subject.start();
+    const token = await subject.makeTenant();
+    await created(subject.calls, token, '/trust-list', trustListBody('partners', 'signing'));
+    const fresh = await subject.examine({}, '--offline');
+    expect(messages(fresh.findings, 'ok', 'lists')).to.equal('none has ended');
+    service.child.kill('SIGTERM');
+    await service.ended;
+    const url = `sqlite:${join(subject.folder, 'vidimus.sqlite')}`;
+    await rawSql(url, (run) => run('update trust_lists set next_update = 1000'));
+    const { code, findings } = await subject.examine({}, '--offline');
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'lists')).to.equal('the trust list "partners" of acme has ended');
   });
 
   it('looks at backups', async () => {

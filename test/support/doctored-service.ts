@@ -10,7 +10,7 @@ import type { Finding } from '../../bootstrap/doctor/finding.ts';
 import { freePort } from '../demo/process.ts';
 import { answers, type Running, startProgram } from './program.ts';
 import { type Ended, runProcess } from './run-command.ts';
-import { createTenant } from './test-service.ts';
+import { type Callable, createTenant } from './test-service.ts';
 import { callsTo } from './worker-service.ts';
 
 const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
@@ -52,8 +52,13 @@ export class DoctoredService {
     return { ...ended, findings: findingsOf(ended) };
   }
 
-  async makeTenant(): Promise<void> {
-    await createTenant(callsTo(`http://127.0.0.1:${this.port}`), 'acme');
+  get calls(): Callable {
+    return callsTo(`http://127.0.0.1:${this.port}`);
+  }
+
+  /** @returns the token of its administrator. */
+  async makeTenant(): Promise<string> {
+    return (await createTenant(this.calls, 'acme')).token;
   }
 
   /** A proxy in front of the service, which does with requests what `change` says. @returns its address. */
