@@ -17,6 +17,27 @@ export function partOfMemory(bytes: number): number {
   return Math.ceil((bytes * memoryBytes) / ALL_BYTES);
 }
 
+type Measured = { readonly calculatedSize: number };
+
+/** Caches by their names, for whoever measures; dry runs have their own beside those of the service. */
+const watched = new Map<string, WeakRef<Measured>[]>();
+
+/** Gives a cache a name under which its bytes are told. */
+export function watchedCache<C extends Measured>(name: string, cache: C): C {
+  const others = (watched.get(name) ?? []).filter((one) => one.deref() !== undefined);
+  watched.set(name, [...others, new WeakRef(cache)]);
+  return cache;
+}
+
+/** @returns bytes by the name of the cache. */
+export function cacheBytes(): Readonly<Record<string, number>> {
+  const bytes = [...watched].map(([name, caches]) => [
+    name,
+    caches.reduce((sum, cache) => sum + (cache.deref()?.calculatedSize ?? 0), 0),
+  ]);
+  return Object.fromEntries(bytes);
+}
+
 /** What an entry costs besides its key and its value: its places in the tables of the cache. */
 const ENTRY_BYTES = 200;
 

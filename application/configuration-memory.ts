@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { ConfiguredKind, Revisions, StoredRevisions } from '../domain/tenants/revisions.ts';
-import { partOfMemory } from './bounded.ts';
+import { partOfMemory, watchedCache } from './bounded.ts';
 import type { TenantState } from './ports/store.ts';
 import { sizeOf } from './size-of.ts';
 
@@ -22,10 +22,13 @@ export type Kept = {
 
 /** What was read of configurations and made of it, of all tenants together, bounded by its size. */
 export class ConfigurationMemory {
-  readonly #kept = new LRUCache<string, Kept>({
-    maxSize: partOfMemory(MAX_BYTES),
-    sizeCalculation: ({ bytes }) => bytes,
-  });
+  readonly #kept = watchedCache(
+    'configurations',
+    new LRUCache<string, Kept>({
+      maxSize: partOfMemory(MAX_BYTES),
+      sizeCalculation: ({ bytes }) => bytes,
+    }),
+  );
 
   clear(): void {
     this.#kept.clear();

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Grant, NewGrant } from '../domain/oauth/grant.ts';
 import type { Session } from '../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../domain/shared/ids.ts';
-import { partOfMemory } from './bounded.ts';
+import { partOfMemory, watchedCache } from './bounded.ts';
 import { sizeOfDocument } from './size-of.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -24,16 +24,19 @@ type Entry = ({ readonly session: Session } | { readonly grant: Grant }) & {
 export class Remembered {
   /** Is told of the one session that somebody asks for, for the log. */
   touched: (id: SessionId) => void = () => {};
-  readonly #entries = new LRUCache<string, Entry>({
-    maxSize: partOfMemory(MAX_BYTES),
-    sizeCalculation: ({ bytes }) => bytes,
-    ttl: KEEP_MS,
-    // Else a timer is set each time somebody looks.
-    ttlResolution: 0,
-    dispose: ({ name }, _, reason) => {
-      if (reason !== 'set') this.#keys.delete(name);
-    },
-  });
+  readonly #entries = watchedCache(
+    'sessions',
+    new LRUCache<string, Entry>({
+      maxSize: partOfMemory(MAX_BYTES),
+      sizeCalculation: ({ bytes }) => bytes,
+      ttl: KEEP_MS,
+      // Else a timer is set each time somebody looks.
+      ttlResolution: 0,
+      dispose: ({ name }, _, reason) => {
+        if (reason !== 'set') this.#keys.delete(name);
+      },
+    }),
+  );
   /** By which key an entry is found: wallets name the public id of a session and the code of a grant. */
   readonly #keys = new Map<string, string>();
 

@@ -45,6 +45,10 @@ export class HttpServer {
     this.#server.emit('listening');
   }
 
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
   take(socket: Socket): void {
     if (this.#connections.size >= this.#server.maxConnections) {
       socket.destroy();

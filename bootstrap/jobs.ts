@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'inversify';
 import { PruneAuditLog } from '../application/audit/prune-audit-log.ts';
+import { MeasureStored } from '../application/health/measure-stored.ts';
 import { TellFallen } from '../application/issuance/tell-fallen.ts';
 import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
 import { DestroyRetiredKeys } from '../application/keys/retired-keys.ts';
@@ -10,6 +11,7 @@ import { EventPublisher } from '../application/ports/event-publisher.ts';
 import type { FollowedPlace } from '../application/ports/followed-wallets.ts';
 import { Log } from '../application/ports/log.ts';
 import type { EndingTrustList } from '../application/ports/maintenance.ts';
+import { Metrics } from '../application/ports/metrics.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
@@ -27,6 +29,8 @@ import { find, obtain } from './wire.ts';
 
 type Job = {
   readonly name: string;
+  /** Also run at once: somebody looks at what it finds. */
+  readonly isEarly?: true;
   readonly everySeconds: number;
   /** Begins a run. @param now the time of the database. @returns what works through one batch, and says whether there may be more. */
   readonly begin: (now: Date) => () => Promise<boolean>;
@@ -37,6 +41,14 @@ const batchJob = (name: string, everySeconds: number, batch: (now: Date) => Prom
   name,
   everySeconds,
   begin: (now) => () => batch(now),
+});
+
+/** Runs on one process at a time; those before it tell what they found for a while. */
+const measureJob = (measureStored: MeasureStored, metrics: Metrics): Job => ({
+  name: 'measure',
+  everySeconds: 300,
+  isEarly: true,
+  begin: () => measureStored.begin(metrics, TENANTS),
 });
 
 const LISTS_RENEWED = 'trust lists signed anew';
@@ -74,6 +86,8 @@ export function startJobs(container: Container): () => Promise<void> {
   const log = container.get(Log);
   const eventBus = container.get(EventBus);
   const workQueue = find(container, WorkQueue);
+  const metrics = find(container, Metrics);
+  const measureStored = obtain(container, MeasureStored);
   const publisher = find(container, EventPublisher);
   const isHandingOn = publisher !== undefined;
   const renewTrustLists = obtain(container, RenewTrustLists);
@@ -175,6 +189,7 @@ export function startJobs(container: Container): () => Promise<void> {
         };
       },
     },
+    ...(metrics === undefined ? [] : [measureJob(measureStored, metrics)]),
     {
       name: 'renew-key-chains',
       everySeconds: 1800,
@@ -201,21 +216,24 @@ export function startJobs(container: Container): () => Promise<void> {
   const holder = randomUUID();
   const tellOfClock = clockWarning(container.get(Store), clock, log);
   const running = new Set<Promise<void>>();
-  const timers = jobs.map((job) =>
-    setInterval(() => {
-      const run = runLeased(job).finally(() => running.delete(run));
-      running.add(run);
-    }, job.everySeconds * 1000),
-  );
+  const start = (job: Job) => {
+    const run = log.within({ job: job.name }, () => runLeased(job)).finally(() => running.delete(run));
+    running.add(run);
+  };
+  for (const job of jobs) if (job.isEarly) start(job);
+  const timers = jobs.map((job) => setInterval(() => start(job), job.everySeconds * 1000));
   for (const timer of timers) timer.unref();
 
   async function runLeased(job: Job): Promise<void> {
+    const began = performance.now();
     try {
       const now = await maintenance.time();
       await tellOfClock(now);
-      if (await maintenance.tryLease(job.name, holder, now, job.everySeconds))
-        await inBatches(budget, job.begin(now));
+      if (!(await maintenance.tryLease(job.name, holder, now, job.everySeconds))) return;
+      await inBatches(budget, job.begin(now));
+      metrics?.job(job.name, 'done', (performance.now() - began) / 1000);
     } catch (error) {
+      metrics?.job(job.name, 'failed', (performance.now() - began) / 1000);
       log.error('a job failed and will run again', { job: job.name }, error);
     }
   }

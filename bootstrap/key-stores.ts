@@ -22,6 +22,8 @@ export type KeyStores = {
   readonly kms: KmsRegistry;
   /** One for each provider that can be out of reach. */
   readonly probes: readonly Probe[];
+  /** Fails when nothing at all can be signed; keys of one tenant at one provider keep nobody else from being served. */
+  readonly anyProbe: Probe;
   close(): Promise<void>;
 };
 
@@ -61,7 +63,14 @@ export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<Ke
       isPartial: true as const,
       check: () => kms.check(name),
     }));
-  return { kms, probes, close };
+  const anyProbe = {
+    name: 'keys',
+    async check() {
+      if (opened.some(({ type }) => type === 'local')) return;
+      await Promise.any(opened.map(({ name }) => kms.check(name)));
+    },
+  };
+  return { kms, probes, anyProbe, close };
 }
 
 /** Each kind of provider is loaded only where it is configured. */

@@ -17,7 +17,8 @@ import { NodeRandom } from '../adapters/system/random.ts';
 import { AjvSchemaValidator } from '../adapters/system/schema-validator.ts';
 import { ThreadedXmlDocuments } from '../adapters/xml/threaded-xml-documents.ts';
 import { setCacheMemory } from '../application/bounded.ts';
-import { CheckHealth } from '../application/health/check-health.ts';
+import { CheckHealth, CheckReadiness } from '../application/health/check-health.ts';
+import { Draining } from '../application/health/draining.ts';
 import type { Token } from '../application/needs.ts';
 import { AccessTokens } from '../application/ports/access-tokens.ts';
 import { AuditCodes } from '../application/ports/audit-codes.ts';
@@ -32,6 +33,7 @@ import { EventBus } from '../application/ports/event-bus.ts';
 import { EventPublisher } from '../application/ports/event-publisher.ts';
 import { Kms } from '../application/ports/kms.ts';
 import { Log } from '../application/ports/log.ts';
+import { Metrics } from '../application/ports/metrics.ts';
 import { Random } from '../application/ports/random.ts';
 import { Registrar } from '../application/ports/registrar.ts';
 import { Remote } from '../application/ports/remote.ts';
@@ -41,38 +43,33 @@ import { ServiceSettings } from '../application/ports/settings.ts';
 import { Signatures } from '../application/ports/signatures.ts';
 import { SignedXmlDocuments } from '../application/ports/signed-xml.ts';
 import { Store } from '../application/ports/store.ts';
+import { Traces } from '../application/ports/traces.ts';
 import { Webhooks } from '../application/ports/webhooks.ts';
 import { WorkQueue } from '../application/ports/work-queue.ts';
 import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import { type Settings, SettingsError } from '../config/settings.ts';
 import { clockProbe } from './clock-check.ts';
+import type { Closers } from './closers.ts';
 import { openDispatch } from './dispatch.ts';
 import { DryRunsInMemory } from './dry-runs.ts';
 import { followedListsProbe } from './followed-lists-check.ts';
 import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
 import { newFileOf } from './new-database.ts';
+import { observedPorts } from './observed-ports.ts';
 import { quotasOf } from './quotas.ts';
 import { watchForRewinds } from './rewind-watch.ts';
 import { serviceSettings } from './service-settings.ts';
+import { type Telemetry, watchStore } from './telemetry.ts';
 import { trustListsProbe } from './trust-lists-check.ts';
 import { identifierOf } from './wire.ts';
 
-/** What must be let go at the end, in reverse order of opening. */
-export class Closers {
-  readonly #closers: (() => Promise<void>)[] = [];
-
-  add(close: () => Promise<void>): void {
-    this.#closers.unshift(close);
-  }
-
-  async closeAll(): Promise<void> {
-    for (const close of this.#closers.splice(0)) await close();
-  }
-}
-
 /** Opens the adapters that the configuration chooses, and binds each to its port. */
-export async function openPlatform(settings: Settings, closers: Closers): Promise<Container> {
+export async function openPlatform(
+  settings: Settings,
+  closers: Closers,
+  telemetry: Pick<Telemetry, 'metrics' | 'traces' | 'observer'> = {},
+): Promise<Container> {
   setCacheMemory(settings.CACHE_MEMORY);
   const service = serviceSettings(settings);
   const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
@@ -89,28 +86,32 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
     alone: true,
   };
   const file = newFileOf(settings.DATABASE_URL);
-  const store = await OrmStore.open(database, cipher);
-  refuseOnCluster(store, settings);
+  const opened = await OrmStore.open(database, cipher);
+  refuseOnCluster(opened, settings);
   if (file !== undefined) log.info('a new database was made', { file });
-  store.touched = (sessionId) => log.note({ sessionId });
-  closers.add(() => store.close());
-  const rewinds = await watchForRewinds(store, settings, log);
+  opened.touched = (sessionId) => log.note({ sessionId });
+  closers.add(() => opened.close());
+  const rewinds = await watchForRewinds(opened, settings, log);
   closers.add(() => rewinds.close());
-  await tellOfFormerSecrets(store, cipher, log);
+  await tellOfFormerSecrets(opened, cipher, log);
+  watchStore(telemetry.metrics, opened, settings.DATABASE_POOL);
   const places = new Admission(settings.REQUESTS_AT_ONCE);
-  const remote = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places });
-  closers.add(() => remote.close());
+  const outgoing = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places });
+  closers.add(() => outgoing.close());
   const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures, places });
   closers.add(() => keyStores.close());
-  const { kms } = keyStores;
+  const ports = { store: opened, kms: keyStores.kms, remote: outgoing };
+  const { store, kms, remote, webhooks } = await observedPorts(ports, telemetry.observer);
   const secrets = new Argon2Secrets({}, places);
   const dispatch = await openDispatch(settings, log);
   closers.add(() => dispatch.close());
   const { eventBus } = dispatch;
   const { accessTokens, probe, ...identity } = openIdentity(settings, { clock, random, log });
   closers.add(() => identity.close());
+  const draining = new Draining();
+  const databaseProbe = { name: 'database', check: () => store.ping() };
   const probes = [
-    { name: 'database', check: () => store.ping() },
+    databaseProbe,
     rewinds.probe,
     clockProbe(store, clock),
     followedListsProbe(store, clock),
@@ -128,11 +129,17 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   provide(Log, log);
   provide(Cipher, cipher);
   provide(Store, store);
-  provide(AuditCodes, store);
-  provide(CheckHealth, new CheckHealth({ log, probes }));
+  provide(Draining, draining);
+  const { metrics, traces } = telemetry;
+  if (metrics !== undefined) provide(Metrics, metrics);
+  if (traces !== undefined) provide(Traces, traces);
+  provide(CheckHealth, new CheckHealth({ log, draining, probes, metrics }));
+  const needed = [databaseProbe, keyStores.anyProbe];
+  provide(CheckReadiness, new CheckReadiness({ log, draining, probes: needed }));
+  provide(AuditCodes, opened);
   provide(Admission, places);
   provide(Remote, remote);
-  provide(Webhooks, new RemoteWebhooks({ remote, clock, cipher }));
+  provide(Webhooks, webhooks(new RemoteWebhooks({ remote, clock, cipher, traces })));
   provide(AuthorizationServers, new RemoteAuthorizationServers({ remote, clock }));
   provide(Registrar, new RemoteRegistrar({ remote, clock }));
   provide(Kms, kms);
@@ -149,7 +156,7 @@ export async function openPlatform(settings: Settings, closers: Closers): Promis
   if (dispatch.workQueue !== undefined) provide(WorkQueue, dispatch.workQueue);
   if (dispatch.eventPublisher !== undefined) provide(EventPublisher, dispatch.eventPublisher);
   const tenantConfigurations = new TenantConfigurations({ store, settings: service, eventBus });
-  tenantConfigurations.remembered.touched = store.touched;
+  tenantConfigurations.remembered.touched = opened.touched;
   provide(TenantConfigurations, tenantConfigurations);
   return container;
 }

@@ -18,6 +18,7 @@ import { tokenRoutes } from '../adapters/http/oauth2/token.routes.ts';
 import { registrarRoutes } from '../adapters/http/registrar/registrar.routes.ts';
 import type { Family, Route } from '../adapters/http/route.ts';
 import { documentationRoutes } from '../adapters/http/service/documentation.routes.ts';
+import { metricsRoutes } from '../adapters/http/service/metrics.routes.ts';
 import { serviceRoutes } from '../adapters/http/service/service.routes.ts';
 import { sessionRoutes } from '../adapters/http/sessions/session.routes.ts';
 import { statusListAdministrationRoutes } from '../adapters/http/status-lists/administration.routes.ts';
@@ -76,7 +77,10 @@ const FAMILIES: readonly Family[] = [
 ];
 
 /** The whole route table; the API document is made of it and is part of it. */
-export function collectRoutes(container: Container): readonly Route[] {
+export function collectRoutes(
+  container: Container,
+  metrics?: Parameters<typeof metricsRoutes>[0],
+): readonly Route[] {
   const settings = container.get(ServiceSettings);
   const routes = FAMILIES.flatMap((make) => make((token) => obtain(container, token)));
   // Loaded when somebody asks for the document: an idle process can do without what builds it.
@@ -85,5 +89,6 @@ export function collectRoutes(container: Container): readonly Route[] {
     return buildOpenApi(all, settings);
   };
   const all: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
-  return all;
+  // Not in the document: for whoever runs the service, and not for its clients.
+  return metrics === undefined ? all : [...all, ...metricsRoutes(metrics)];
 }

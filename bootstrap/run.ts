@@ -27,9 +27,13 @@ async function runAlone(settings: Settings, { environment }: FirstStart): Promis
   const { startService } = await import('./service.ts');
   const service = await startService(settings, environment);
   releaseStartMemory();
-  stopOnSignals(async () => {
-    await service.close(GRACE_MS, NOTICE_MS);
-    return 0;
+  stopOnSignals({
+    drainSeconds: settings.DRAIN_SECONDS,
+    drain: () => service.drain(),
+    async stop() {
+      await service.close(GRACE_MS, NOTICE_MS);
+      return 0;
+    },
   });
 }
 
@@ -39,10 +43,12 @@ async function runWorkers(settings: Settings): Promise<void> {
   const supervisor = new Supervisor(settings);
   await supervisor.start();
   releaseStartMemory();
-  stopOnSignals(
-    () => supervisor.stop(),
-    () => supervisor.killWorkers(),
-  );
+  stopOnSignals({
+    drainSeconds: settings.DRAIN_SECONDS,
+    drain: () => supervisor.drain(),
+    stop: () => supervisor.stop(),
+    abandon: () => supervisor.killWorkers(),
+  });
 }
 
 function tellOfSecrets({ generated, kept }: FirstStart, settings: Settings): void {

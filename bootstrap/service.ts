@@ -6,6 +6,7 @@ import { listenerOf } from '../adapters/http/listener.ts';
 import { buildRouter } from '../adapters/http/router.ts';
 import { dialectOf, placeOf } from '../adapters/persistence/database.ts';
 import { AuthenticateClient } from '../application/clients/authenticate-client.ts';
+import { Draining } from '../application/health/draining.ts';
 import { Log } from '../application/ports/log.ts';
 import { Store } from '../application/ports/store.ts';
 import { FetchedSessions } from '../application/sessions/fetched-sessions.ts';
@@ -14,12 +15,15 @@ import { TenantConfigurations } from '../application/tenant-configurations.ts';
 import { EditTags } from '../application/tenants/edit-tags.ts';
 import type { Environment } from '../config/import/placeholders.ts';
 import { misspeltSettings, type Settings, SettingsError } from '../config/settings.ts';
+import { Closers } from './closers.ts';
 import { HttpServer } from './http-server.ts';
 import { startJobs } from './jobs.ts';
 import { withMasterSecrets } from './master-secrets.ts';
-import { Closers, openPlatform } from './platform.ts';
+import { openMetricsServer, servedMetrics } from './metrics-address.ts';
+import { openPlatform } from './platform.ts';
 import { collectRoutes } from './routes.ts';
 import { startSealingNotes } from './sealing-note.ts';
+import { type MeasuredProcess, openTelemetry, startWatching } from './telemetry.ts';
 import { obtain, resolve } from './wire.ts';
 
 export type RunningService = {
@@ -27,6 +31,10 @@ export type RunningService = {
   readonly container: Container;
   /** Serves a connection that a supervisor accepted. */
   take(connection: Socket): void;
+  /** What this process measured; nothing where nobody looks. */
+  measure(): Promise<MeasuredProcess>;
+  /** Says from now on that it is not ready, and serves as before. */
+  drain(): void;
   /**
    * Finishes running requests, at most for `graceMs`, then lets go of everything.
    * @param noticeMs in which clients that keep connections are told by an answer that theirs ends; idle ones end afterwards.
@@ -40,6 +48,8 @@ export type Role = {
   readonly isFirst: boolean;
   /** Otherwise connections are handed over to it. */
   readonly listens: boolean;
+  /** Metrics of all processes of the service, where there are several; else those of this one. */
+  readonly readMetrics?: () => Promise<string>;
 };
 
 const ALONE: Role = { isFirst: true, listens: true };
@@ -80,11 +90,13 @@ async function importFolder(
 export async function startService(
   settings: Settings,
   environment: Environment = {},
-  { isFirst, listens }: Role = ALONE,
+  { isFirst, listens, readMetrics }: Role = ALONE,
 ): Promise<RunningService> {
   const closers = new Closers();
   try {
-    const container = await openPlatform(await withMasterSecrets(settings), closers);
+    const telemetry = await openTelemetry(settings);
+    closers.add(() => telemetry.close());
+    const container = await openPlatform(await withMasterSecrets(settings), closers, telemetry);
     const log = container.get(Log);
     const misspelt = isFirst ? misspeltSettings(environment, settings.KMS_SECRETS) : [];
     for (const line of misspelt) log.warn(line);
@@ -93,13 +105,15 @@ export async function startService(
     const authenticateClient = obtain(container, AuthenticateClient);
     const sessionWatcher = obtain(container, SessionWatcher);
     const router = buildRouter(
-      collectRoutes(container),
+      collectRoutes(container, servedMetrics(settings, readMetrics ?? telemetry.metricsText)),
       {
         authenticateClient,
         editTags: obtain(container, EditTags),
         log,
         admission: container.get(Admission),
         tenants: obtain(container, TenantConfigurations),
+        metrics: telemetry.metrics,
+        traces: telemetry.traces,
       },
       {
         trustProxy: settings.TRUST_PROXY,
@@ -116,6 +130,8 @@ export async function startService(
     const server = new HttpServer(listenerOf(router), settings.MAX_CONNECTIONS, log);
     if (!listens) server.expectConnections();
     const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
+    if (listens) await openMetricsServer(settings, telemetry.metricsText, closers);
+    const stopWatching = startWatching(container, settings, server);
     const stopJobs = startJobs(container);
     const stopNotes = startSealingNotes(container.get(Store), log);
     const database = placeOf(settings.DATABASE_URL);
@@ -125,11 +141,17 @@ export async function startService(
       port,
       container,
       take: (connection) => server.take(connection),
+      measure: async () => (await telemetry.measure?.()) ?? [],
+      drain() {
+        log.info('draining');
+        container.get(Draining).begin();
+      },
       async close(graceMs = GRACE_MS, noticeMs = 0) {
         log.info('stopping');
         // Event streams would keep their requests open for ever.
         sessionWatcher.close();
         await server.close(graceMs, noticeMs);
+        stopWatching();
         await obtain(container, FetchedSessions).flush();
         await stopJobs();
         await stopNotes();

@@ -1,5 +1,6 @@
 import type { Container, ServiceIdentifier } from 'inversify';
 import type { PortsOf, Token, Tokens } from '../application/needs.ts';
+import { Traces } from '../application/ports/traces.ts';
 
 /** A class that says what it needs. */
 type Needy<T> = { readonly needs: Tokens; new (ports: object): T };
@@ -12,10 +13,21 @@ export function obtain<T>(container: Container, token: Token<T>): T {
   const identifier = identifierOf(token);
   if (!container.isBound(identifier) && 'needs' in token) {
     const type = token as unknown as Needy<T>;
-    const make = () => new type(resolve(container, type.needs));
+    const make = () => traced(container, new type(resolve(container, type.needs)));
     container.bind(identifier).toDynamicValue(make).inSingletonScope();
   }
   return container.get(identifier);
+}
+
+/** Where somebody collects traces, each use case is a part of them under the name of its class. */
+function traced<T>(container: Container, made: T): T {
+  const traces = find(container, Traces);
+  const useCase = made as { execute?: (...asked: unknown[]) => unknown };
+  const { execute } = useCase;
+  if (traces === undefined || typeof execute !== 'function') return made;
+  const { name } = (made as object).constructor;
+  useCase.execute = (...asked) => traces.span(name, {}, () => execute.apply(made, asked));
+  return made;
 }
 
 /** @returns the adapter of a port that not every configuration has; undefined where there is none. */

@@ -10,6 +10,21 @@ export const wholeNumber = (minimum: number, maximum: number) =>
     .transform(Number)
     .refine((value) => value >= minimum && value <= maximum, `between ${minimum} and ${maximum}`);
 
+export const ratio = z
+  .string()
+  .regex(/^(0|1|0?\.\d{1,9}|1\.0)$/, 'a number from 0 to 1, such as 0.1')
+  .transform(Number);
+
+/** `9464` for this machine alone, or `0.0.0.0:9464`. */
+export const listenAddress = z.string().transform((text, context) => {
+  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
+  const isHost = isIP(host.replace(/^\[|\]$/g, '')) !== 0 || /^[A-Za-z0-9.-]{1,253}$/.test(host);
+  if (isHost && Number(port) >= 1 && Number(port) <= 65_535)
+    return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+  context.addIssue('a port, or address and port, such as 0.0.0.0:9464');
+  return z.NEVER;
+});
+
 const MAX_WORKERS = 128;
 
 /** `auto` is what the operating system, or the limit of the container, lets this process use. */

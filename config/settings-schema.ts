@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
+import { MONITORING } from './monitoring-settings.ts';
 import { outboundAllow } from './outbound-allow.ts';
 import {
   amqpUrl,
@@ -38,6 +39,11 @@ export const SettingsSchema = z.object({
     .default(1)
     .describe(
       'Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/workers.md',
+    ),
+  DRAIN_SECONDS: wholeNumber(0, 300)
+    .default(3)
+    .describe(
+      'Seconds after SIGTERM in which `GET /health/ready` and `GET /health` answer 503 and everything is served as before, so that a balancer sends nothing more; longer than it takes to notice. SIGINT does not wait',
     ),
   PUBLIC_URL: publicUrl
     .optional()
@@ -189,6 +195,7 @@ export const SettingsSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe log line that is written'),
+  ...MONITORING,
   KMS_CONFIG: z
     .string()
     .optional()

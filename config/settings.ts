@@ -46,6 +46,10 @@ function unknownWrappers(secret: string | undefined, { providers }: KmsConfig): 
   });
 }
 
+function isMeasured(given: Readonly<Record<string, unknown>>): boolean {
+  return given['METRICS_ADDRESS'] !== undefined || given['METRICS_TOKEN'] !== undefined;
+}
+
 /** A file of SQLite belongs to one process. */
 function workersWithoutServer(given: Readonly<Record<string, string | undefined>>): string[] {
   const { WORKERS = '1', DATABASE_URL = 'sqlite:' } = given;
@@ -137,6 +141,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   }
   if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
     faults.push('OIDC: must begin with https:// in production');
+  }
+  if (given['METRICS_TENANTS'] !== undefined && !isMeasured(given)) {
+    faults.push('METRICS_TENANTS: means nothing without METRICS_ADDRESS or METRICS_TOKEN');
   }
   faults.push(...workersWithoutServer(given));
   const kms = readKmsConfig(given['KMS_CONFIG'], given['DATA_FOLDER'] ?? './data', environment);

@@ -10,10 +10,13 @@ select run_command_on_all_nodes(
   format('alter database %I set citus.allow_nested_distributed_execution = on', current_database()));
 set citus.enable_unsafe_triggers = on;
 
+-- What belongs to no tenant, and clients, who are found by their own ids.
 select create_reference_table(c.oid::regclass)
 from pg_class c
 where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
-  and c.relname in ('clients', 'event_cursors', 'leases', 'retired_keys', 'sealing_keys')
+  and c.relname not in ('tenants', 'schema_migrations')
+  and (c.relname = 'clients'
+    or not exists (select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id'))
   and not exists (select 1 from pg_dist_partition p where p.logicalrelid = c.oid);
 
 select create_distributed_table('tenants', 'id')

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
  * whether `dist` is up to date, and a compiler is more than that is worth.
  */
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const DIST = join(ROOT, 'dist');
+export const DIST = join(ROOT, 'dist');
 const SOURCES = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'tools/attack'];
 /** What is started or found by its address, so it has a file of its own in the place of its source. */
 const PROGRAMS = [
@@ -22,8 +22,14 @@ const PROGRAMS = [
   'adapters/xml/xml-worker.ts',
   'adapters/persistence/migrations/{postgres,sqlite}/*.ts',
 ];
+/**
+ * One file of its own: it looks at parts of everything, so what the service has in one file would come apart for it, and each
+ * start would read more files.
+ */
+const APART = 'bootstrap/commands/doctor.ts';
 /** Two hundred files of a few lines each. */
 const TAKEN_IN = ['inversify', '@inversifyjs'];
+const DEMO = 'test/demo/demo.ts';
 const STAMP = join(DIST, 'sources.txt');
 /** Since when each part is in no build. */
 const DROPPED = join(DIST, 'dropped.json');
@@ -62,39 +68,59 @@ export function isBuilt() {
 export async function build() {
   // Before it reads them: what changes meanwhile is built the next time.
   const state = stateOfSources();
-  const { build: bundle } = await import('esbuild');
-  const { outputFiles, metafile } = await bundle({
-    absWorkingDir: ROOT,
-    entryPoints: globSync(PROGRAMS, { cwd: ROOT }),
-    outdir: DIST,
-    outbase: '.',
-    chunkNames: 'parts/[name]-[hash]',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    external: packages().flatMap((name) => [name, `${name}/*`]),
-    metafile: true,
-    sourcemap: 'linked',
-    sourcesContent: false,
-    legalComments: 'none',
-    write: false,
-    plugins: [keepPlaces],
-  });
-  for (const { path, contents } of outputFiles) await put(path, placed(path, contents));
-  await put(NOTICES, noticesOf(Object.keys(metafile.inputs)));
-  await removeOld(new Set([NOTICES, ...outputFiles.map(({ path }) => path)]));
+  const common = { sourcemap: 'linked', sourcesContent: false, external: packagesOf(() => true) };
+  const programs = globSync(PROGRAMS, { cwd: ROOT }).filter((file) => file !== APART);
+  const split = await bundle(programs, { ...common, chunkNames: 'parts/[name]-[hash]', splitting: true });
+  const alone = await bundle(globSync(APART, { cwd: ROOT }), common);
+  const files = [...split.files, ...alone.files];
+  const inputs = [...split.inputs, ...alone.inputs];
+  for (const { path, contents } of files) await put(path, contents);
+  await put(NOTICES, noticesOf(inputs));
+  await removeOld(new Set([NOTICES, ...files.map(({ path }) => path)]));
   await put(STAMP, state);
 }
 
-/** All that stay where they are. */
-function packages() {
+/**
+ * The demo, with the wallet of others that it brings: in `dist` nothing may need a package of developers.
+ * @returns the files and the notices of all that were taken in.
+ */
+export async function bundleDemo() {
+  const options = { external: packagesOf(({ dev }) => dev !== true), minifySyntax: true };
+  const { files, inputs } = await bundle([DEMO], options);
+  return { files, notices: noticesOf(inputs) };
+}
+
+/** @returns files as they are to be written, and the names of those that they are made of. */
+async function bundle(entryPoints, options) {
+  const { build: run } = await import('esbuild');
+  const { outputFiles, metafile } = await run({
+    absWorkingDir: ROOT,
+    entryPoints,
+    outdir: DIST,
+    outbase: '.',
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    metafile: true,
+    legalComments: 'none',
+    write: false,
+    plugins: [keepPlaces],
+    ...options,
+  });
+  const files = outputFiles.map(({ path, contents }) => ({ path, contents: placed(path, contents) }));
+  return { files, inputs: Object.keys(metafile.inputs) };
+}
+
+/** Packages that stay where they are, and what is within them. */
+function packagesOf(isMeant) {
   const { packages: locked } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-  const names = Object.keys(locked).flatMap((path) => path.split('node_modules/').slice(1));
-  return [...new Set(names.map((name) => name.replace(/\/$/, '')))].filter(
-    (name) => !TAKEN_IN.some((taken) => name === taken || name.startsWith(`${taken}/`)),
-  );
+  const names = Object.entries(locked)
+    .filter(([, entry]) => isMeant(entry))
+    .flatMap(([path]) => path.split('node_modules/').slice(1));
+  return [...new Set(names.map((name) => name.replace(/\/$/, '')))]
+    .filter((name) => !TAKEN_IN.some((taken) => name === taken || name.startsWith(`${taken}/`)))
+    .flatMap((name) => [name, `${name}/*`]);
 }
 
 /** Their licences ask for it. */
@@ -102,8 +128,17 @@ function noticesOf(inputs) {
   const taken = inputs.flatMap((path) => /^node_modules\/((@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
   return [...new Set(taken)]
     .sort()
-    .map((name) => `${name}\n\n${readFileSync(join(ROOT, 'node_modules', name, 'LICENSE'), 'utf8')}`)
+    .map((name) => `${name}\n\n${licenceOf(join(ROOT, 'node_modules', name))}`)
     .join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+function licenceOf(folder) {
+  const file = globSync('LICEN[CS]E*', { cwd: folder })[0];
+  if (file !== undefined) return readFileSync(join(folder, file), 'utf8');
+  const { license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  // It has our own licence, whose text stands beside ours.
+  if (license === 'Apache-2.0') return 'Apache-2.0; the text is in the file LICENSE of this package\n';
+  throw new Error(`${folder} has no licence that could be shipped with it`);
 }
 
 const keepPlaces = {

@@ -2,7 +2,8 @@ import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describeLimits } from '../adapters/http/describe-limits.ts';
 import { buildOpenApi } from '../adapters/http/openapi.ts';
-import { Closers, openPlatform } from '../bootstrap/platform.ts';
+import { Closers } from '../bootstrap/closers.ts';
+import { openPlatform } from '../bootstrap/platform.ts';
 import { collectRoutes } from '../bootstrap/routes.ts';
 import { readSettings } from '../config/settings.ts';
 

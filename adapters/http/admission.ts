@@ -55,6 +55,10 @@ export class Admission extends WorkPlaces {
     return undefined;
   }
 
+  get waitingCount(): number {
+    return this.#places.waitingCount;
+  }
+
   /** The request is answered, or waits for its caller. */
   leave(response: Response): void {
     const visit = response.locals['visit'] as Visit | undefined;

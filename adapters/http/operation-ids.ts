@@ -109,6 +109,8 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
 
   'GET /': 'getService',
   'GET /health': 'getHealth',
+  'GET /health/live': 'getLiveness',
+  'GET /health/ready': 'getReadiness',
   'GET /openapi.json': 'getApiDocument',
   'GET /docs': 'getApiPage',
   'GET /docs/:file': 'getApiPageFile',

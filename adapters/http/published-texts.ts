@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
+import { boundedBytes, watchedCache } from '../../application/bounded.ts';
 import { SingleFlight } from '../../application/single-flight.ts';
 import { type Encoding, isKnown, pickEncoding } from './negotiation.ts';
 import type { RawRequest, Reply, Route } from './route.ts';
@@ -45,8 +45,9 @@ export function isPublished({ surface, access, method }: Route): boolean {
 
 /** Sends what is published as its reader takes it best (RFC 9110 sections 12.5.3, 13.1.2). Each text is compressed once. */
 export class PublishedTexts {
-  readonly #compressed = new LRUCache<string, Compressed>(
-    boundedBytes<Compressed>(MAX_BYTES, ({ bytes }) => bytes?.length ?? 0),
+  readonly #compressed = watchedCache(
+    'published-texts',
+    new LRUCache<string, Compressed>(boundedBytes<Compressed>(MAX_BYTES, ({ bytes }) => bytes?.length ?? 0)),
   );
   readonly #underWay = new SingleFlight<Compressed>();
   /** Of texts that are kept as bytes, so that a long list is not read at each request. */

@@ -47,7 +47,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   app.set('strict routing', true);
   const isHttps = settings.publicUrl.startsWith('https:');
   app.use((request, response, next) => {
-    startRequest(request, response, ports.log, isHttps);
+    startRequest(request, response, ports, isHttps);
     next();
   });
   const rateLimits = new RateLimits(settings.rateLimits);
@@ -100,7 +100,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   return {
     app,
     refuse(request, response) {
-      startRequest(request, response, ports.log, isHttps);
+      startRequest(request, response, ports, isHttps);
       fail(
         response,
         new Failure('invalid_input', 'the address of the request cannot be read'),
@@ -113,7 +113,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
       return (
         answer &&
         ((_request, response) => {
-          startRequest(request, response, ports.log, isHttps);
+          startRequest(request, response, ports, isHttps);
           answer(request, response, (error) =>
             error === undefined ? refuse(request, response) : failed(error, request, response),
           );
@@ -130,7 +130,7 @@ function tenantsOnly(request: Request, _response: Response, next: NextFunction):
 
 /** Express answers HEAD like GET, but some of our GETs do something: a secret is shown once, an offer is fetched. */
 function servesHead({ surface, path }: Route): boolean {
-  return surface === 'document' || path === '/' || path === '/health';
+  return surface === 'document' || path === '/' || /^\/health(\/|$)/.test(path);
 }
 
 function notHead(request: Request, _response: Response, next: NextFunction): void {

@@ -3,6 +3,8 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Caller, RememberedCaller } from '../../application/caller.ts';
 import type { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import type { Log, LogContext } from '../../application/ports/log.ts';
+import type { Metrics } from '../../application/ports/metrics.ts';
+import type { RequestTrace, Traces } from '../../application/ports/traces.ts';
 import type { TenantConfigurations } from '../../application/tenant-configurations.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -23,19 +25,27 @@ export type Ports = {
   readonly log: Log;
   readonly admission: Admission;
   readonly tenants: Pick<TenantConfigurations, 'isMet'>;
+  /** Where nobody looks, none. */
+  readonly metrics?: Metrics | undefined;
+  readonly traces?: Traces | undefined;
 };
 /** What answers a request. */
 export type Server = Ports & { readonly rateLimits: RateLimits; readonly publishedTexts: PublishedTexts };
 
 /** Finds out who calls, before anything of the body is read. */
-export function identify(route: Route, { authenticateClient, admission, log }: Server) {
+export function identify(route: Route, { authenticateClient, admission, log, traces }: Server) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     response.locals['route'] = route.path;
+    const about = aboutOf(response);
+    about['route'] = route.path;
+    if (traces !== undefined) about['traceId'] = beginTrace(traces, route, request, response);
     try {
       const turn = (tenantId: string) => admission.enter(partyOfTenant(tenantId), response);
-      const caller = await authenticate(route.access, request, authenticateClient, turn);
+      const caller = await log.within(about, () =>
+        traced(response, () => authenticate(route.access, request, authenticateClient, turn)),
+      );
       response.locals['caller'] = caller;
-      Object.assign(aboutOf(response), whose(route, request, caller));
+      Object.assign(about, whose(route, request, caller));
     } catch (error) {
       admission.leave(response);
       fail(response, error, surfaceFor(route, request.headers.accept), log);
@@ -45,6 +55,20 @@ export function identify(route: Route, { authenticateClient, admission, log }: S
     if (route.body !== undefined) admission.leave(response);
     next();
   };
+}
+
+/** @returns the id of the trace, for the log. */
+function beginTrace(traces: Traces, { path }: Route, request: Request, response: Response): string {
+  const { traceparent } = request.headers;
+  const trace = traces.begin(request.method, path, typeof traceparent === 'string' ? traceparent : undefined);
+  response.locals['trace'] = trace;
+  response.once('close', () => trace.end(response.statusCode));
+  return trace.traceId;
+}
+
+function traced<T>({ locals }: Response, work: () => T): T {
+  const trace = locals['trace'] as RequestTrace | undefined;
+  return trace === undefined ? work() : trace.within(work);
 }
 
 /** Whose request it is, for the log: ids that were told, or the tenant in the address. */
@@ -72,7 +96,9 @@ export async function serve(
         response,
       );
       if (place !== undefined) await place;
-      const reply = await ports.admission.within(response, () => answer(route, request, response, ports));
+      const reply = await ports.admission.within(response, () =>
+        traced(response, () => answer(route, request, response, ports)),
+      );
       const told = isPublished(route) ? await ports.publishedTexts.answer(reply, request) : reply;
       send(response, told, route.surface);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../application/ports/store.ts';
+import { StoreUnavailable, StoreUnwritable } from '../../application/ports/store.ts';
 
 /** What the network says of a server that is not there, or not any more. */
 export const UNREACHABLE = [
@@ -75,7 +75,7 @@ export function unavailableFor(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
   const { code } = error as { readonly code?: unknown };
   const known = typeof code === 'string' ? code : '';
-  if (UNWRITABLE.test(known)) return new StoreUnavailable('the database cannot be written', { cause: error });
+  if (UNWRITABLE.test(known)) return new StoreUnwritable('the database cannot be written', { cause: error });
   if (known === TOO_SLOW) return new StoreUnavailable('the database takes too long', { cause: error });
   if (UNAVAILABLE.test(known) || UNREACHABLE.includes(known) || LOST.test(error.message)) {
     return new StoreUnavailable('the database cannot be reached', { cause: error });

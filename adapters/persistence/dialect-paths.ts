@@ -22,6 +22,7 @@ import { sqliteChain } from './sqlite/audit-chain.ts';
 import { SqliteCommit } from './sqlite/commit.ts';
 import { noteOnSqlite } from './sqlite/notes.ts';
 import { sqliteSql } from './sqlite/sql.ts';
+import { WRITE_CHECK, WriteCheck } from './write-check.ts';
 
 /** What the dialects do in their own ways. */
 export type DialectPaths = {
@@ -35,6 +36,7 @@ export type DialectPaths = {
   readonly query: (tenantId: TenantId) => TenantQuery;
   readonly listing: ListingStatements;
   readonly maintenance: Maintenance;
+  readonly writes: WriteCheck;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   /** What belongs to a whole `exclusively` uses this. */
   readonly read: Read;
@@ -54,13 +56,14 @@ export async function onSqlite(
 ): Promise<DialectPaths & { readonly macs: Macs }> {
   const sql = sqliteSql(database.native);
   const jobs = sqliteJobs(sql);
+  const writeCheck = checkOf(jobs);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
   if (writes) await beginOnSqlite(sql, macs);
   const run = await sql.single((own) => own);
   return {
     macs,
-    commit: new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId)),
+    commit: noting(writeCheck, new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId))),
     note: (...asked) => noteOnSqlite(sql, ...asked),
     query:
       (tenantId) =>
@@ -68,6 +71,7 @@ export async function onSqlite(
         sql.single((own) => own.all(statement, tenantId, ...parameters)),
     listing: SQLITE_LISTING,
     maintenance: sqliteMaintenance(sql, cipher),
+    writes: writeCheck,
     exclusively: sql.exclusively,
     read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
     documents: SQLITE_DOCUMENTS,
@@ -86,6 +90,7 @@ export async function onPostgres(
   const isCluster = database.isCluster === true;
   const sql = postgresSql(database.native, isCluster);
   const jobs = postgresJobs(sql);
+  const writeCheck = checkOf(jobs);
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
   if (writes) await beginOnPostgres(sql, macs);
@@ -97,7 +102,7 @@ export async function onPostgres(
   });
   return {
     macs,
-    commit: new PostgresCommit(sql, cipher, chains),
+    commit: noting(writeCheck, new PostgresCommit(sql, cipher, chains)),
     note: (...asked) => noteOnPostgres(sql, ...asked),
     query:
       (tenantId) =>
@@ -107,10 +112,26 @@ export async function onPostgres(
           : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
     maintenance: isCluster ? clusterMaintenance(sql, cipher) : postgresMaintenance(sql, cipher),
+    writes: writeCheck,
     exclusively: (work) => work(),
     read: (statement, ...parameters) => sql.query(statement, parameters),
     documents: POSTGRES_DOCUMENTS,
     moved: (scopes) => chains.forget(scopes),
     jobs,
+  };
+}
+
+function checkOf(jobs: JobSql): WriteCheck {
+  return new WriteCheck(() => jobs.change(WRITE_CHECK, Date.now()));
+}
+
+/** What comes of a change says whether the database takes writes. */
+function noting(writes: WriteCheck, commit: DialectPaths['commit']): DialectPaths['commit'] {
+  return {
+    apply(...asked) {
+      const applied = commit.apply(...asked);
+      applied.catch(writes.noteFailure);
+      return applied;
+    },
   };
 }

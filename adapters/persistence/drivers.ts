@@ -13,6 +13,9 @@ export type PostgresPool = {
   query(text: string): Promise<{ readonly rows: Readonly<Record<string, unknown>>[] }>;
   on(event: string, listener: (...parameters: never[]) => void): unknown;
   end(): Promise<void>;
+  readonly totalCount: number;
+  readonly idleCount: number;
+  readonly waitingCount: number;
 };
 type Types = { setTypeParser(type: number, parse: (text: string) => unknown): void };
 type Postgres = {

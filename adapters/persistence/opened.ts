@@ -15,6 +15,8 @@ import { keepToOwner } from './sqlite/own-file.ts';
 import type { Parameter, Row } from './statement.ts';
 import { POSTGRES_TERMS, sqliteTerms, type TermWords } from './terms.ts';
 
+export type Connections = { readonly used: number; readonly idle: number; readonly waiting: number };
+
 export type Dialect = 'postgres' | 'sqlite';
 
 /** A database as a process has it: its driver, and MikroORM over the same connections once somebody administrates. */
@@ -28,6 +30,8 @@ export type Database = {
   all(text: string): Promise<readonly Row[]>;
   /** Loaded when it is wanted first: it takes 0.1 s and 15 MB, and most of what a process serves does without. */
   orm(): Promise<MikroORM>;
+  /** Connections of a pool, where there is one. */
+  readonly connections?: () => Connections;
   close(): Promise<void>;
   readonly terms: TermWords;
   /** Each new connection is looked over, by statements on it, before anybody gets it; where that fails nobody does. */
@@ -121,6 +125,11 @@ export function openPostgres(
     ...(settings.isCluster && { isCluster: true }),
     native: pool,
     all: async (text) => (await pool.query(text)).rows,
+    connections: () => ({
+      used: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     terms: POSTGRES_TERMS,
     onConnection: (wanted) => {
       look = wanted;

@@ -50,6 +50,7 @@ export class OrmStore extends Store {
   /** What the database knows of its past. */
   readonly terms: Terms;
   readonly fencing: Fencing;
+  readonly connections: Database['connections'];
   /** Is told of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
 
@@ -62,6 +63,7 @@ export class OrmStore extends Store {
     super();
     this.#quotas = quotas;
     this.#database = database;
+    this.connections = database.connections;
     this.#letGo = letGo;
     this.#cipher = cipher;
     this.macs = macs;
@@ -209,6 +211,7 @@ export class OrmStore extends Store {
 
   override async ping(): Promise<void> {
     await reaching(() => this.#database.all('select 1'));
+    await this.#dialect.writes.check();
   }
 
   async close(): Promise<void> {

@@ -6,6 +6,7 @@ import {
   type RemoteFault,
   type RemoteResponse,
 } from '../../application/ports/remote.ts';
+import type { Traces } from '../../application/ports/traces.ts';
 import { type PostOptions, WebhookError, Webhooks } from '../../application/ports/webhooks.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Json, parseJson } from '../../domain/shared/json.ts';
@@ -29,18 +30,26 @@ const WORDS: Partial<Record<RemoteFault, string>> = {
 const UNTOLD_KEYS = 'vidimus/webhook-signature';
 
 type Headers = Readonly<Record<string, string>>;
-type Ports = { readonly remote: Remote; readonly clock: Clock; readonly cipher: Cipher };
+type Ports = {
+  readonly remote: Remote;
+  readonly clock: Clock;
+  readonly cipher: Cipher;
+  /** A backend may go on with the trace. Nobody else is told of it: the same trace at two places says that it is one person. */
+  readonly traces?: Traces | undefined;
+};
 
 /** Delivers webhooks through the one way out of the service. */
 export class RemoteWebhooks extends Webhooks {
   readonly #remote: Remote;
   readonly #clock: Clock;
+  readonly #traces: Traces | undefined;
   readonly #untold: ReturnType<Cipher['macs']>;
 
-  constructor({ remote, clock, cipher }: Ports) {
+  constructor({ remote, clock, cipher, traces }: Ports) {
     super();
     this.#remote = remote;
     this.#clock = clock;
+    this.#traces = traces;
     this.#untold = cipher.macs(UNTOLD_KEYS);
   }
 
@@ -90,6 +99,7 @@ export class RemoteWebhooks extends Webhooks {
           'content-type': 'application/json',
           accept: 'application/json',
           'idempotency-key': id,
+          ...this.#traces?.headers(),
           ...signature,
         },
         body,

@@ -1,9 +1,16 @@
 import type { Log } from '../ports/log.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import type { Probe } from '../ports/probe.ts';
+import type { Draining } from './draining.ts';
 
 const TIMEOUT_MS = 2_000;
 
-type Ports = { readonly probes: readonly Probe[]; readonly log: Log };
+type Ports = {
+  readonly probes: readonly Probe[];
+  readonly draining: Draining;
+  readonly log: Log;
+  readonly metrics?: Metrics | undefined;
+};
 
 export type Health = {
   /** Everything is up that all requests need. */
@@ -12,6 +19,9 @@ export type Health = {
   /** Something is down without which the rest goes on. */
   readonly degraded: boolean;
 };
+
+/** Only there in the last seconds of a process. */
+const LEAVING = { name: 'accepting', up: false };
 
 type Outcome = { readonly name: string; readonly up: boolean };
 
@@ -45,9 +55,13 @@ export class CheckHealth {
   async #run(): Promise<Health> {
     const { probes: all } = this.#ports;
     const probes = await Promise.all(all.map((probe) => this.#latest(probe)));
+    for (const { name, up } of probes) this.#ports.metrics?.health(name, up);
     const areUp = (partial: boolean) =>
       probes.every(({ up }, index) => up || (all[index]?.isPartial === true) !== partial);
-    return { healthy: areUp(false), degraded: !areUp(true), probes };
+    const found = { healthy: areUp(false), degraded: !areUp(true), probes };
+    return this.#ports.draining.isUnderWay
+      ? { ...found, healthy: false, probes: [...probes, LEAVING] }
+      : found;
   }
 
   async #latest(probe: Probe): Promise<Outcome> {
@@ -81,3 +95,6 @@ export class CheckHealth {
     }
   }
 }
+
+/** The same for what a process needs to be sent requests at all: fewer parts, and no one else's. */
+export class CheckReadiness extends CheckHealth {}

@@ -12,7 +12,7 @@ import {
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
-import { partOfMemory } from '../bounded.ts';
+import { partOfMemory, watchedCache } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
@@ -27,11 +27,14 @@ const ENTRY_BYTES = 1_000;
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
 export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, clock: Clock }) {
-  readonly #verified = new LRUCache<string, WalletTokenClaims>({
-    maxSize: partOfMemory(MAX_REMEMBERED_BYTES),
-    // What a token says is in its text, at most in four characters for each three bytes.
-    sizeCalculation: (_claims, key) => ENTRY_BYTES + 4 * key.length,
-  });
+  readonly #verified = watchedCache(
+    'wallet-tokens',
+    new LRUCache<string, WalletTokenClaims>({
+      maxSize: partOfMemory(MAX_REMEMBERED_BYTES),
+      // What a token says is in its text, at most in four characters for each three bytes.
+      sizeCalculation: (_claims, key) => ENTRY_BYTES + 4 * key.length,
+    }),
+  );
 
   async issue(
     configured: TenantConfiguration,

@@ -4,6 +4,7 @@ import type { EventLog } from './event-log.ts';
 import type { FollowedWallets } from './followed-wallets.ts';
 import type { IssuedSubjects } from './issued-subjects.ts';
 import type { KeptTrustListJobs } from './kept-trust-lists.ts';
+import type { ListFill } from './metrics.ts';
 import type { PendingDeliveries } from './pending-deliveries.ts';
 
 export type EndingTrustList = {
@@ -103,6 +104,8 @@ export type Maintenance = Parts & {
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */
   endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
+  /** What all status lists come to: one row for some hundred thousand credentials is read. */
+  listFill(): Promise<ListFill>;
   /** Tenants whose audit log begins before this time, in the order of their ids, those behind `after`. */
   oldAuditLogs(before: Date, limit: number, after?: TenantId): Promise<readonly TenantId[]>;
   /** Removes the entries of a tenant's audit log up to and with this one. @returns how many there were. */

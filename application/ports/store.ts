@@ -37,6 +37,9 @@ import type {
  */
 export class StoreUnavailable extends Error {}
 
+/** It can be read and takes no writes: a standby, a full disk, a file that nobody may write. Nothing of the write happened. */
+export class StoreUnwritable extends StoreUnavailable {}
+
 /**
  * The only door to stored data. `forTenant` and `forService` run one transaction of the administration; `commit` and
  * `read` are the way in and the way out of everything else. No method takes a tenant besides the doors themselves, so
@@ -75,7 +78,7 @@ export abstract class Store {
   abstract readonly maintenance: Maintenance;
   /** @param forget is called whenever what this process remembers may be of a past that the database has lost. */
   abstract onRewind(forget: () => void): void;
-  /** Resolves when the database answers. */
+  /** Resolves when the database answers and takes writes. */
   abstract ping(): Promise<void>;
 }
 

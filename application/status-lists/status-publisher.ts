@@ -9,7 +9,7 @@ import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/
 import { signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
-import { boundedBytes } from '../bounded.ts';
+import { boundedBytes, watchedCache } from '../bounded.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import { WORLD } from '../known.ts';
 import { needs, type PortsOf } from '../needs.ts';
@@ -65,10 +65,13 @@ export class StatusPublisher extends needs({
   settings: ServiceSettings,
   eventBus: EventBus,
 }) {
-  readonly #entries = new LRUCache<string, Entry>({
-    maxSize: MAX_BYTES,
-    sizeCalculation: (entry) => entry.bytes.length * 2 + 4096,
-  });
+  readonly #entries = watchedCache(
+    'status-lists',
+    new LRUCache<string, Entry>({
+      maxSize: MAX_BYTES,
+      sizeCalculation: (entry) => entry.bytes.length * 2 + 4096,
+    }),
+  );
   readonly #loading = new SingleFlight<Entry>();
   /** Number of the last change of a list that this instance heard of. */
   readonly #changes = new LRUCache<string, number>(boundedBytes<number>(MAX_CHANGED_BYTES));

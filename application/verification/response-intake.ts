@@ -15,6 +15,7 @@ import { Encryption } from '../ports/encryption.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
+import { StoreUnavailable } from '../ports/store.ts';
 import { lost } from '../webhooks/deliveries.ts';
 import {
   type Answerable,
@@ -80,8 +81,9 @@ export class ResponseIntake extends needs({
     try {
       verdict = await this.#judge(known, found, presented);
     } catch (error) {
-      // Nobody else can make more of it, so the session must not stay open.
-      if (known.isStored && !(error instanceof Failure)) await this.#failFor(session);
+      // Nobody else can make more of it, so the session must not stay open; but a database that goes away comes back.
+      const isOurs = !(error instanceof Failure || error instanceof StoreUnavailable);
+      if (known.isStored && isOurs) await this.#failFor(session);
       throw error;
     }
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.

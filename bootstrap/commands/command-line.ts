@@ -18,8 +18,9 @@ export function commandLine<T extends ParseArgsConfig>(
   }
 }
 
+/** Started by `npx vidimus`, a command is called so. */
 export function endWithUsage(usage: string, fault?: string): never {
   if (fault !== undefined) console.error(fault);
-  console.error(`usage: ${usage}`);
+  console.error(`usage: ${process.env['VIDIMUS_USAGE'] ?? usage}`);
   process.exit(2);
 }

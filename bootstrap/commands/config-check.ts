@@ -4,7 +4,8 @@ import { describeFault } from '../../application/configuration-files/import-fold
 import { readFolder } from '../../config/import/read-folder.ts';
 import { readSettings } from '../../config/settings.ts';
 import { shortName } from '../../domain/configuration-files/folder.ts';
-import { Closers, openPlatform } from '../platform.ts';
+import { Closers } from '../closers.ts';
+import { openPlatform } from '../platform.ts';
 import { resolve } from '../wire.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 

@@ -2,11 +2,14 @@ import { createServer } from 'node:net';
 import { PinoLog } from '../../adapters/system/pino-log.ts';
 import type { Settings } from '../../config/settings.ts';
 import { stopAccepting } from '../accepting.ts';
+import { Closers } from '../closers.ts';
+import { openMetricsServer } from '../metrics-address.ts';
 import { packageVersion } from '../service-settings.ts';
 import { startFailure } from '../start-failure.ts';
 import { GRACE_MS } from '../stopping.ts';
 import { Handover } from './handover.ts';
 import { RestartPause } from './restart-pause.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
 
 /** Beyond its grace a worker has this long to let go of what it holds. */
@@ -26,6 +29,10 @@ export class Supervisor {
   );
   readonly #workers = new Set<WorkerProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
+  readonly #closers = new Closers();
+  readonly #metrics = new WorkerMetrics<WorkerProcess>();
+  #restartCount = 0;
+  #isDraining = false;
   #isStopping = false;
 
   constructor(settings: Settings) {
@@ -44,13 +51,21 @@ export class Supervisor {
       await this.#startOne({ isFirst: true });
       const further = Array.from({ length: WORKERS - 1 }, () => this.#startOne({ isFirst: false }));
       await Promise.all(further);
+      await openMetricsServer(this.#settings, () => this.#readMetrics(), this.#closers);
       await this.#listen();
     } catch (error) {
       this.#isStopping = true;
       await this.#endWorkers();
+      await this.#closers.closeAll();
       throw error;
     }
     this.#log.info('started', { host: HOST, port: PORT, publicUrl: PUBLIC_URL, workers: WORKERS });
+  }
+
+  /** Whoever asks a worker, also one that is started later, is told that it is not ready; all serve as before. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const worker of this.#workers) worker.drain();
   }
 
   /** @returns the exit code: 0 when every worker finished what it had begun. */
@@ -61,6 +76,7 @@ export class Supervisor {
     // Messages keep their order, but a connection that no worker was free for was not sent yet.
     await Promise.race([this.#handover.settled(), pause(GRACE_MS)]);
     const ends = await this.#endWorkers();
+    await this.#closers.closeAll();
     this.#log.info('stopped', { workers: ends.length });
     this.#log.close();
     return ends.every(({ code }) => code === 0) ? 0 : 1;
@@ -68,6 +84,10 @@ export class Supervisor {
 
   killWorkers(): void {
     for (const worker of this.#workers) worker.kill();
+  }
+
+  #readMetrics(): Promise<string> {
+    return this.#metrics.text(this.#workers, this.#restartCount);
   }
 
   async #endWorkers(): Promise<WorkerEnd[]> {
@@ -90,12 +110,17 @@ export class Supervisor {
       isFirst,
       // What `auto` means is decided once.
       environment: { ...process.env, WORKERS: String(this.#settings.WORKERS) },
+      readMetrics: () => this.#readMetrics(),
       taken: (one) => this.#handover.taken(one),
       gone: (one) => this.#handover.remove(one),
     });
     this.#workers.add(worker);
-    void worker.ended.then(() => this.#workers.delete(worker));
+    void worker.ended.then(() => {
+      this.#workers.delete(worker);
+      return this.#metrics.remove(worker);
+    });
     await worker.ready;
+    if (this.#isDraining) worker.drain();
     this.#handover.add(worker);
     return worker;
   }
@@ -114,6 +139,7 @@ export class Supervisor {
       const began = performance.now();
       try {
         const worker = await this.#serving(false);
+        this.#restartCount++;
         this.#log.info('a worker was started anew', { pid: worker.pid });
         this.#replaceAtEnd(worker, restartPause);
       } catch (error) {

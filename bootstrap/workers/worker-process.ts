@@ -3,10 +3,15 @@ import type { Socket } from 'node:net';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WorkerFailure } from '../start-failure.ts';
+import type { MeasuredProcess } from '../telemetry.ts';
 import { FIRST, type FromWorker, FURTHER, type ToWorker } from './messages.ts';
+import { Questions } from './questions.ts';
 
 /** Built code has another ending than its sources. */
 const PROGRAM = fileURLToPath(new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
+
+/** A worker that is busy for longer is left out this time. */
+const MEASURE_MS = 2_000;
 
 export type WorkerEnd = {
   readonly code: number | null;
@@ -19,6 +24,8 @@ export type WorkerOptions = {
   readonly environment: NodeJS.ProcessEnv;
   /** It has the connection that it was handed. */
   readonly taken: (worker: WorkerProcess) => void;
+  /** The metrics of all workers, for one that was asked. */
+  readonly readMetrics: () => Promise<string>;
   /** It can be told nothing any more; what it said before was heard. */
   readonly gone: (worker: WorkerProcess) => void;
 };
@@ -30,7 +37,9 @@ export class WorkerProcess {
   readonly ended: Promise<WorkerEnd>;
   readonly #child: ChildProcess;
 
-  constructor({ isFirst, environment, taken, gone }: WorkerOptions) {
+  readonly #measurements = new Questions<MeasuredProcess>(MEASURE_MS);
+
+  constructor({ isFirst, environment, taken, gone, readMetrics }: WorkerOptions) {
     const born = performance.now();
     this.#child = fork(PROGRAM, [isFirst ? FIRST : FURTHER], {
       env: environment,
@@ -46,6 +55,8 @@ export class WorkerProcess {
     this.ready = new Promise((resolve, reject) => {
       this.#child.on('message', (message: FromWorker) => {
         if (message.type === 'taken') taken(this);
+        if (message.type === 'measured') this.#measurements.answered(message.id, message.metrics);
+        if (message.type === 'read-metrics') void this.#tellMetrics(message.id, readMetrics);
         if (message.type === 'ready') resolve();
         if (message.type === 'failed') reject(new WorkerFailure(message.message));
       });
@@ -77,9 +88,25 @@ export class WorkerProcess {
     this.#send({ type: 'connection' }, connection);
   }
 
+  /** It says that it is not ready, and serves as before. */
+  drain(): void {
+    this.#send({ type: 'drain' });
+  }
+
   /** It finishes running requests and ends. */
   stop(): void {
     this.#send({ type: 'stop' });
+  }
+
+  /** @returns what it measured; undefined where it does not say so in time. */
+  async measure(): Promise<MeasuredProcess | undefined> {
+    const measured = await this.#measurements.ask((id) => this.#send({ type: 'measure', id }));
+    return measured?.length === 0 ? undefined : measured;
+  }
+
+  async #tellMetrics(id: number, readMetrics: () => Promise<string>): Promise<void> {
+    const text = await readMetrics().catch(() => undefined);
+    this.#send({ type: 'metrics', id, text });
   }
 
   kill(): void {

@@ -7,15 +7,23 @@ import { startFailure } from '../start-failure.ts';
 import { releaseStartMemory } from '../start-memory.ts';
 import { GRACE_MS, NOTICE_MS } from '../stopping.ts';
 import { FIRST, type FromWorker, type ToWorker } from './messages.ts';
+import { Questions } from './questions.ts';
+
+/** Longer than the supervisor waits for each worker. */
+const METRICS_MS = 5_000;
 
 /** The program of a worker: the service without a port of its own. */
 let service: RunningService | undefined;
 let isStopping = false;
+const metrics = new Questions<string>(METRICS_MS);
 
 // A terminal, or a service manager, sends signals to all processes of the service; the supervisor says what comes of them.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {});
 process.on('message', (message: ToWorker, connection: Socket | undefined) => {
   if (message.type === 'stop') void stop();
+  if (message.type === 'measure') void measure(message.id);
+  if (message.type === 'metrics') metrics.answered(message.id, message.text);
+  if (message.type === 'drain') service?.drain();
   if (message.type === 'connection') take(connection);
 });
 // Without its supervisor it gets no connections any more.
@@ -25,7 +33,7 @@ try {
   const environment = keptEnvironment(process.env);
   const settings = shareOfWorker(readSettings(environment));
   const { startService } = await import('../service.ts');
-  const role = { isFirst: process.argv[2] === FIRST, listens: false };
+  const role = { isFirst: process.argv[2] === FIRST, listens: false, readMetrics };
   service = await startService(settings, environment, role);
   releaseStartMemory();
   tell({ type: 'ready' });
@@ -37,6 +45,17 @@ function take(connection: Socket | undefined): void {
   // Before anything is read of it: until then another worker can have it.
   tell({ type: 'taken' });
   if (connection !== undefined) service?.take(connection);
+}
+
+async function measure(id: number): Promise<void> {
+  tell({ type: 'measured', id, metrics: (await service?.measure()) ?? [] });
+}
+
+/** Of all workers. @throws Error when the supervisor does not say. */
+async function readMetrics(): Promise<string> {
+  const text = await metrics.ask((id) => tell({ type: 'read-metrics', id }));
+  if (text === undefined) throw new Error('the supervisor has no metrics');
+  return text;
 }
 
 async function stop(): Promise<void> {

@@ -86,6 +86,7 @@ export class ServiceProcess {
     this.#environment = {
       ...start.environment,
       PATH: process.env['PATH'] ?? '',
+      DRAIN_SECONDS: '0',
       HOST: '127.0.0.1',
       PUBLIC_URL: this.origin,
       DATA_FOLDER: options.dataFolder,

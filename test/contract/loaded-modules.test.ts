@@ -20,6 +20,7 @@ const NOT_LOADED = [
     '@mikro-orm/migrations',
   ],
   ...['kysely', 'yaml', '@peculiar/x509', 'swagger-ui-dist', 'zod-openapi', 'undici'],
+  ...['prom-client', '@opentelemetry/api', '@opentelemetry/sdk-trace'],
   ...['amqplib', 'cloudevents', 'node-vault'],
 ];
 /** Checks claims against a schema. */

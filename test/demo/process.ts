@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer as createTcpServer } from 'node:net';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 
@@ -46,9 +46,11 @@ export async function startProcess(options: {
   // Whoever has it would be taken for the service that is started here.
   if (!(await isFree(Number(port), createTcpServer)))
     throw new Error(`port ${port} is taken; set PORT to another one`);
-  const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+  // Built, it is started as it was built.
+  const ending = extname(fileURLToPath(import.meta.url));
+  const main = fileURLToPath(new URL(`../../bootstrap/main${ending}`, import.meta.url));
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', ...options.environment },
+    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', DRAIN_SECONDS: '0', ...options.environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const output: string[] = [];

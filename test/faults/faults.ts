@@ -15,6 +15,8 @@ import { soak } from './soak.ts';
  * what is on record. Ends with 0 when nothing is wrong.
  */
 keepCompiled();
+// What it has started ends with it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 type Part = {
   readonly name: string;

@@ -49,6 +49,30 @@ describe('the log', () => {
     expect(listed).to.not.have.property('sessionId');
   });
 
+  it('says in every line of a request which route it is of, and whose, also where it is refused at the door', async () => {
+    const asked = await shop.ask();
+    const wrong = { ...held, holder: (await shop.issue()).holder };
+    const lines = await linesOf(() => shop.present(asked, wrong));
+    expect(lines.length).to.be.greaterThan(1);
+    for (const line of lines) {
+      expect(line, JSON.stringify(line)).to.include({
+        route: '/:tenant/response/:requestId',
+        tenantId: 'shop',
+        sessionId: asked.session,
+      });
+      expect(line['requestId']).to.equal(lines[0]?.['requestId']);
+      expect(line, 'nobody collects traces').to.not.have.property('traceId');
+    }
+    const form = { grant_type: 'client_credentials', client_id: 'shop-admin', client_secret: 'wrong' };
+    for (const line of await linesOf(() => shop.service.call('POST', '/oauth2/token', { form })))
+      expect(line).to.include({ route: '/oauth2/token', tenantId: 'shop', clientId: 'shop-admin' });
+    const [unauthenticated] = await linesOf(() =>
+      shop.service.call('GET', '/session', { token: 'eyJ.a.token' }),
+    );
+    expect(unauthenticated).to.include({ route: '/session', status: 401 });
+    expect(JSON.stringify(unauthenticated)).to.not.include('eyJ');
+  });
+
   it('warns of a presentation that is refused, with the reason and the session, and nothing of the person', async () => {
     const asked = await shop.ask();
     const wrong = { ...held, holder: (await shop.issue()).holder };

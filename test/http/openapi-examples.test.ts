@@ -52,7 +52,15 @@ describe('The examples of the API document', function () {
     new URL(answer.headers.get('location') ?? '').searchParams.get(name) ?? '';
 
   it('tell what the service is', async () => {
-    for (const name of ['getService', 'getHealth', 'getApiDocument', 'getApiPage', 'getApiPageFile'])
+    for (const name of [
+      'getService',
+      'getHealth',
+      'getLiveness',
+      'getReadiness',
+      'getApiDocument',
+      'getApiPage',
+      'getApiPageFile',
+    ])
       await open(name);
   });
 

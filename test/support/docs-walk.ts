@@ -66,7 +66,7 @@ export class Terminal {
     for (const name of readdirSync(ROOT).filter((each) => !OWN.test(each))) {
       symlinkSync(join(ROOT, name), join(this.folder, name));
     }
-    const home = { HOME: this.folder, npm_config_update_notifier: 'false' };
+    const home = { HOME: this.folder, npm_config_update_notifier: 'false', DRAIN_SECONDS: '0' };
     this.#environment = { ...bareEnvironment(), ...home, ...environment };
     process.once('exit', this.#kill);
   }

@@ -230,6 +230,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   removeRemains: true,
   forgetPickUps: true,
   endingTrustLists: true,
+  listFill: true,
   refreshStatistics: true,
   tryLease: true,
   retiredKeys: true,

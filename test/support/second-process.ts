@@ -26,6 +26,7 @@ export async function startSecondProcess(
       ...environment,
       ...bareEnvironment(),
       PORT: String(port),
+      DRAIN_SECONDS: '0',
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

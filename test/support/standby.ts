@@ -82,10 +82,14 @@ export class Cluster {
       ...settings,
     };
     const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    this.#process = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], {
+    const server = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], {
       ...account(),
       stdio: 'ignore',
     });
+    this.#process = server;
+    const end = () => server.kill('SIGQUIT');
+    process.once('exit', end);
+    server.once('exit', () => process.off('exit', end));
     await until(async () => {
       await rawSql(this.urlOf('postgres'), (run) => run('select 1'));
       return true;

@@ -44,6 +44,8 @@ export class WorkerService {
         PORT: String(port),
         WORKERS,
         DATA_FOLDER: this.#folder,
+        // Nobody shares out requests here who would have to notice.
+        DRAIN_SECONDS: '0',
         AUTH_CLIENT_ID: ROOT.clientId,
         AUTH_CLIENT_SECRET: ROOT.secret,
         MASTER_SECRET: 'a master secret for several workers',
@@ -65,7 +67,11 @@ export class WorkerService {
   }
 
   static async start(environment: Readonly<Record<string, string>>): Promise<WorkerService> {
-    const service = new WorkerService(await freePort(createServer), environment);
+    return WorkerService.startAt(await freePort(createServer), environment);
+  }
+
+  static async startAt(port: number, environment: Readonly<Record<string, string>>): Promise<WorkerService> {
+    const service = new WorkerService(port, environment);
     // Lines of a worker that nobody calls wait in it for half a second, and tests read what all of them said at their start.
     // A process that is alone has none of its own.
     const workers = Number(environment['WORKERS'] ?? WORKERS);

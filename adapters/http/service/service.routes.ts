@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CheckHealth, type Health } from '../../../application/health/check-health.ts';
+import { CheckHealth, CheckReadiness, type Health } from '../../../application/health/check-health.ts';
 import { issuerIdentifier, ServiceSettings } from '../../../application/ports/settings.ts';
 import { family, reply, route } from '../route.ts';
 
@@ -16,6 +16,8 @@ export const HealthView = z
     details: Dependencies.describe('Both'),
   })
   .meta({ id: 'Health' });
+
+export const LivenessView = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
 
 export const ServiceView = z
   .object({
@@ -44,8 +46,8 @@ export function toHealthView({ healthy, degraded, probes }: Health): z.infer<typ
 const common = { tag: 'Service', surface: 'admin', access: 'public', method: 'get' } as const;
 
 export const serviceRoutes = family(
-  { checkHealth: CheckHealth, settings: ServiceSettings },
-  ({ checkHealth, settings }) => [
+  { checkHealth: CheckHealth, checkReadiness: CheckReadiness, settings: ServiceSettings },
+  ({ checkHealth, checkReadiness, settings }) => [
     route({
       ...common,
       path: '/',
@@ -67,6 +69,23 @@ export const serviceRoutes = family(
       responses: { 200: HealthView, 503: HealthView },
       async handle() {
         const health = await checkHealth.execute();
+        return reply(health.healthy ? 200 : 503, toHealthView(health));
+      },
+    }),
+    route({
+      ...common,
+      path: '/health/live',
+      summary: 'Whether the process answers; nothing else is looked at',
+      responses: { 200: LivenessView },
+      handle: () => reply(200, { status: 'ok' }),
+    }),
+    route({
+      ...common,
+      path: '/health/ready',
+      summary: 'Whether the process is to be sent requests',
+      responses: { 200: HealthView, 503: HealthView },
+      async handle() {
+        const health = await checkReadiness.execute();
         return reply(health.healthy ? 200 : 503, toHealthView(health));
       },
     }),

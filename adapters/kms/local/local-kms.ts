@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../../application/bounded.ts';
+import { boundedBytes, watchedCache } from '../../../application/bounded.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
@@ -33,8 +33,11 @@ type OpenKey = {
  */
 export class LocalKms extends KmsProvider {
   readonly #ports: Ports;
-  readonly #open = new LRUCache<string, OpenKey>(
-    boundedBytes<OpenKey>(OPEN_KEY_BYTES, ({ sealedKey }) => KEY_BYTES + sealedKey.length),
+  readonly #open = watchedCache(
+    'local-keys',
+    new LRUCache<string, OpenKey>(
+      boundedBytes<OpenKey>(OPEN_KEY_BYTES, ({ sealedKey }) => KEY_BYTES + sealedKey.length),
+    ),
   );
 
   constructor(ports: Ports) {

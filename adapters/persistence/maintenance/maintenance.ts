@@ -12,6 +12,7 @@ import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-
 import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { keptTrustListJobs } from './kept-trust-lists.ts';
+import { listFill } from './list-fill.ts';
 import { NOTHING_PENDING, pendingDeliveries } from './pending-deliveries.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
@@ -162,6 +163,7 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
         nextUpdate: new Date(Number(row['next_update'])),
       }));
     },
+    ...listFill(sql),
     async retiredKeys(limit, owner) {
       const rows =
         owner === undefined

@@ -11,6 +11,7 @@ import {
 } from '../../../adapters/http/service/documentation-page.ts';
 import { toHealthView } from '../../../adapters/http/service/service.routes.ts';
 import { CheckHealth } from '../../../application/health/check-health.ts';
+import { Draining } from '../../../application/health/draining.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import { readWritten } from '../../../domain/shared/read-written.ts';
 import { aWorld, codeOf } from './world.ts';
@@ -98,7 +99,7 @@ describe('Health', () => {
       { name: 'database', check: async () => void runs++ },
       { name: 'broker', check: () => Promise.reject(new Error('secret address')) },
     ];
-    const check = new CheckHealth({ probes, log: aWorld().log });
+    const check = new CheckHealth({ probes, draining: new Draining(), log: aWorld().log });
     const [health] = await Promise.all([check.execute(), check.execute()]);
     expect(runs).to.equal(1);
     expect(toHealthView(health)).to.deep.equal({
@@ -123,7 +124,7 @@ describe('Health', () => {
         if (++runs === 2) change();
       },
     };
-    const check = new CheckHealth({ probes: [probe], log: aWorld().log });
+    const check = new CheckHealth({ probes: [probe], draining: new Draining(), log: aWorld().log });
     for (const said of [1, 1]) expect([await check.execute(), runs][1]).to.equal(said);
     change();
     for (const said of [2, 3, 3]) expect([await check.execute(), runs][1]).to.equal(said);
@@ -143,7 +144,7 @@ describe('Health', () => {
           },
         },
       ];
-      const check = new CheckHealth({ probes, log: aWorld().log });
+      const check = new CheckHealth({ probes, draining: new Draining(), log: aWorld().log });
       const answers = [await check.execute(), await check.execute()];
       expect(answers[1]).to.deep.equal(answers[0]);
       timer.tick(9_999);

@@ -30,7 +30,8 @@ describe('jobs', () => {
     container.bind(Store).toConstantValue(store);
     container.bind(Clock).toConstantValue({ now: () => new Date() });
     container.bind(EventBus).toConstantValue({ publish: () => {} } as unknown as EventBus);
-    container.bind(Log).toConstantValue({ info, warn: () => {}, error: () => {} } as unknown as Log);
+    const within = (_about: object, work: () => unknown) => work();
+    container.bind(Log).toConstantValue({ info, warn: () => {}, error: () => {}, within } as unknown as Log);
     const keys = { execute: async () => ({ rotated: 0, renewed: 0, forgotten: 0, last: undefined }) };
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     const renewal = { execute: async () => ({ renewed: 0, last: undefined }) };

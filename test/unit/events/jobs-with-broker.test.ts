@@ -74,7 +74,8 @@ describe('jobs of a process with a broker', () => {
     container.bind(Clock).toConstantValue({ now: () => new Date() });
     const eventBus = { publish: () => {}, subscribe: () => () => {} };
     container.bind(EventBus).toConstantValue(eventBus as unknown as EventBus);
-    container.bind(Log).toConstantValue(log as unknown as Log);
+    const within = (_about: object, work: () => unknown) => work();
+    container.bind(Log).toConstantValue({ ...log, within } as unknown as Log);
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     container

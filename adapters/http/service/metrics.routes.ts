@@ -1,0 +1,37 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { type Route, route } from '../route.ts';
+
+/** The media type of the text format of Prometheus. */
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+type Metrics = {
+  /** Who reads metrics is no client of the service: it has this token and nothing else. */
+  readonly token: string;
+  readonly read: () => Promise<string>;
+};
+
+/** The metrics at an address of the service; there is none without a token. */
+export function metricsRoutes({ token, read }: Metrics): readonly Route[] {
+  const wanted = hashOf(`Bearer ${token}`);
+  return [
+    route({
+      tag: 'Service',
+      surface: 'admin',
+      access: 'public',
+      method: 'get',
+      path: '/metrics',
+      summary: 'Metrics for Prometheus',
+      responses: { 200: { description: 'Text format of Prometheus', contentType: CONTENT_TYPE } },
+      async handle({ request }) {
+        if (!timingSafeEqual(hashOf(request.headers.authorization ?? ''), wanted))
+          throw new Failure('unauthenticated', 'the token of METRICS_TOKEN is needed');
+        return { status: 200, text: await read(), contentType: CONTENT_TYPE };
+      },
+    }),
+  ];
+}
+
+function hashOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

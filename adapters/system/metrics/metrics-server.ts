@@ -1,0 +1,46 @@
+import { createServer, type Server } from 'node:http';
+
+const CONNECTIONS = 20;
+const TIMES = { headersTimeout: 5_000, requestTimeout: 5_000, keepAliveTimeout: 65_000 };
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Answers `GET /metrics` at an address of its own, to whoever can reach that. */
+export class MetricsServer {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** @throws Error when nothing can listen there. */
+  static async open(
+    { host, port }: { readonly host: string; readonly port: number },
+    read: () => Promise<string>,
+  ): Promise<MetricsServer> {
+    const server = createServer(TIMES, async ({ method, url }, response) => {
+      if (url !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) {
+        response.writeHead(404).end();
+        return;
+      }
+      try {
+        const text = await read();
+        response.writeHead(200, { 'Content-Type': METRICS_TYPE, 'Content-Length': Buffer.byteLength(text) });
+        response.end(text);
+      } catch {
+        response.writeHead(503).end();
+      }
+    });
+    server.maxConnections = CONNECTIONS;
+    await new Promise<void>((done, failed) => {
+      server.once('error', failed);
+      server.listen(port, host, () => done());
+    });
+    return new MetricsServer(server);
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((done) => this.#server.close(done));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+}

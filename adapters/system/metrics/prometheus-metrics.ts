@@ -1,0 +1,219 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  type Ending,
+  type ListFill,
+  Metrics,
+  type RequestMeasure,
+  type SessionMeasure,
+  WATCHED,
+  type Watched,
+} from '../../../application/ports/metrics.ts';
+import { EndingDays } from './ending-days.ts';
+import { TenantLabels } from './tenant-labels.ts';
+
+export const PREFIX = 'vidimus_';
+// `job` is a label that Prometheus gives itself, so jobs are named by `task`.
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const SIGNING_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** There from the start, at 0: of a number that appears with the first one nobody sees that it grew. */
+const UNEXPECTED = 500;
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+type Settings = {
+  readonly version: string;
+  /** Tenants that are told apart, at most. */
+  readonly tenants: number;
+};
+
+/** Metrics as Prometheus reads them, of one process. */
+export class PrometheusMetrics extends Metrics {
+  readonly registry = new Registry();
+  readonly #tenants: TenantLabels;
+  readonly #requests;
+  readonly #unexpected;
+  readonly #requestSeconds;
+  readonly #sessions;
+  readonly #webhooks;
+  readonly #webhookSeconds;
+  readonly #signatures;
+  readonly #signatureSeconds;
+  readonly #outgoing;
+  readonly #outgoingSeconds;
+  readonly #jobFailures;
+  readonly #jobSuccess;
+  readonly #jobSeconds;
+  readonly #health;
+  readonly #endings: EndingDays;
+  readonly #lists;
+
+  constructor({ version, tenants }: Settings) {
+    super();
+    this.#tenants = new TenantLabels(tenants);
+    const ofTenant = this.#tenants.areTold ? ['tenant'] : [];
+    collectDefaultMetrics({ register: this.registry });
+    const info = this.#gauge('info', 'The release that runs', ['version'], 'first');
+    info.set({ version }, 1);
+    this.#requests = this.#counter('http_requests_total', 'Answered requests', ['method', 'route', 'status']);
+    this.#unexpected = this.#counter(
+      'unexpected_failures_total',
+      'Requests that failed in a way that nobody foresaw',
+      [],
+    );
+    this.#requestSeconds = this.#histogram(
+      'http_request_duration_seconds',
+      'From the head of a request to the end of its answer',
+      ['method', 'route'],
+    );
+    this.#sessions = this.#counter('sessions_total', 'Sessions by what became of them', [
+      'kind',
+      'outcome',
+      'code',
+      ...ofTenant,
+    ]);
+    this.#webhooks = this.#counter('webhooks_total', 'Calls of backends of tenants', ['outcome']);
+    this.#webhookSeconds = this.#histogram('webhook_duration_seconds', 'Until a backend has answered', []);
+    this.#signatures = this.#counter('signatures_total', 'Signatures, by the key provider', [
+      'provider',
+      'outcome',
+    ]);
+    this.#signatureSeconds = this.#histogram(
+      'signature_duration_seconds',
+      'Of one call of a key provider, with one signature or many',
+      ['provider'],
+      SIGNING_SECONDS,
+    );
+    this.#outgoing = this.#counter('outgoing_requests_total', 'Calls of others, webhooks among them', [
+      'outcome',
+    ]);
+    this.#outgoingSeconds = this.#histogram(
+      'outgoing_request_duration_seconds',
+      'Until others have answered',
+      [],
+    );
+    this.#jobFailures = this.#counter('job_failures_total', 'Runs of jobs that failed', ['task']);
+    this.#jobSuccess = this.#gauge(
+      'job_last_success_timestamp_seconds',
+      'When a job last ended well here',
+      ['task'],
+      'max',
+    );
+    this.#jobSeconds = this.#gauge(
+      'job_last_duration_seconds',
+      'How long its last run took',
+      ['task'],
+      'max',
+    );
+    this.#health = this.#gauge(
+      'health_part_up',
+      'Parts of GET /health: 1 works, 0 does not',
+      ['part'],
+      'min',
+    );
+    this.#endings = new EndingDays(this.registry, `${PREFIX}days_until_end`, this.#tenants);
+    this.#lists = {
+      count: this.#gauge('status_lists', 'Status lists', [], 'max'),
+      used: this.#gauge('status_list_entries_used', 'Entries of all status lists that are taken', [], 'max'),
+      capacity: this.#gauge('status_list_entries_capacity', 'Entries that all status lists have', [], 'max'),
+    };
+  }
+
+  override request({ method, route, status, seconds }: RequestMeasure): void {
+    const known = METHODS.has(method) ? method : 'other';
+    this.#requests.inc({ method: known, route, status });
+    if (status === UNEXPECTED) this.#unexpected.inc();
+    this.#requestSeconds.observe({ method: known, route }, seconds);
+  }
+
+  override session({
+    tenantId,
+    kind = 'unknown' as never,
+    outcome,
+    code = '' as never,
+  }: SessionMeasure): void {
+    const tenant = this.#tenants.areTold ? { tenant: this.#tenants.of(tenantId) } : {};
+    this.#sessions.inc({ kind, outcome, code, ...tenant });
+  }
+
+  override webhook(outcome: string, seconds: number): void {
+    this.#webhooks.inc({ outcome });
+    this.#webhookSeconds.observe(seconds);
+  }
+
+  override signatures(provider: string, outcome: string, count: number, seconds: number): void {
+    this.#signatures.inc({ provider, outcome }, count);
+    this.#signatureSeconds.observe({ provider }, seconds);
+  }
+
+  override outgoing(outcome: string, seconds: number): void {
+    this.#outgoing.inc({ outcome });
+    this.#outgoingSeconds.observe(seconds);
+  }
+
+  override job(task: string, outcome: 'done' | 'failed', seconds: number): void {
+    this.#jobFailures.inc({ task }, outcome === 'failed' ? 1 : 0);
+    this.#jobSeconds.set({ task }, seconds);
+    if (outcome === 'done') this.#jobSuccess.set({ task }, Date.now() / 1000);
+  }
+
+  override health(part: string, isUp: boolean): void {
+    this.#health.set({ part }, Number(isUp));
+  }
+
+  override endings(all: readonly Ending[]): void {
+    this.#endings.keep(all);
+  }
+
+  override listFill({ lists, used, capacity }: ListFill): void {
+    this.#lists.count.set(lists);
+    this.#lists.used.set(used);
+    this.#lists.capacity.set(capacity);
+  }
+
+  override watch(what: Watched, read: () => Readonly<Record<string, number>>): void {
+    const [label, help]: readonly [string | undefined, string] = WATCHED[what];
+    const gauge = new Gauge({
+      name: PREFIX + what,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      aggregator: what === 'draining' ? 'max' : 'sum',
+      registers: [this.registry],
+      collect() {
+        gauge.reset();
+        for (const [value, number] of Object.entries(read())) {
+          if (label === undefined) gauge.set(number);
+          else gauge.set({ [label]: value }, number);
+        }
+      },
+    });
+  }
+
+  #counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<string> {
+    return new Counter({
+      name: PREFIX + name,
+      help,
+      labelNames: [...labelNames],
+      registers: [this.registry],
+    });
+  }
+
+  #histogram(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    buckets = SECONDS,
+  ): Histogram<string> {
+    const registers = [this.registry];
+    return new Histogram({ name: PREFIX + name, help, labelNames: [...labelNames], buckets, registers });
+  }
+
+  /** @param aggregator what several workers have together. */
+  #gauge(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    aggregator: 'first' | 'max' | 'min',
+  ): Gauge<string> {
+    const registers = [this.registry];
+    return new Gauge({ name: PREFIX + name, help, labelNames: [...labelNames], aggregator, registers });
+  }
+}

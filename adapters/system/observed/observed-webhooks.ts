@@ -1,0 +1,32 @@
+import { WebhookError, Webhooks } from '../../../application/ports/webhooks.ts';
+import type { Observer } from './observer.ts';
+
+/** Calls of backends, each of which is told of. */
+export class ObservedWebhooks extends Webhooks {
+  readonly #webhooks: Webhooks;
+  readonly #observer: Observer;
+
+  constructor(webhooks: Webhooks, observer: Observer) {
+    super();
+    this.#webhooks = webhooks;
+    this.#observer = observer;
+  }
+
+  override refuses(...asked: Parameters<Webhooks['refuses']>): boolean {
+    return this.#webhooks.refuses(...asked);
+  }
+
+  override post(...asked: Parameters<Webhooks['post']>): ReturnType<Webhooks['post']> {
+    return this.#observer.run(
+      'webhook',
+      {},
+      () => this.#webhooks.post(...asked),
+      (metrics, seconds, error) => metrics.webhook(outcomeOf(error), seconds),
+    );
+  }
+}
+
+function outcomeOf(error: unknown) {
+  if (error === undefined) return 'delivered';
+  return error instanceof WebhookError ? error.reason : 'failed';
+}

@@ -1,0 +1,64 @@
+import type { SessionFailureCode } from '../../domain/sessions/failure-code.ts';
+import type { SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
+import type { RemoteFault } from './remote.ts';
+import type { WebhookFault } from './webhooks.ts';
+
+/** Of an answered request. `route` is the pattern of the route, never the address. */
+export type RequestMeasure = {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+};
+
+export type SessionMeasure = {
+  readonly tenantId: string;
+  /** Undefined for a session that this process has not seen before. */
+  readonly kind: SessionKind | undefined;
+  readonly outcome: SessionStatus | 'opened';
+  readonly code?: SessionFailureCode | undefined;
+};
+
+/** Something that ends at a date, and with it something that wallets rely on. */
+export type Ending = {
+  readonly kind: 'certificate' | 'authority' | 'trust-list' | 'registration';
+  readonly tenantId: string;
+  readonly id: string;
+  readonly endsAt: Date;
+};
+
+/** What all status lists come to. */
+export type ListFill = { readonly lists: number; readonly used: number; readonly capacity: number };
+
+/** What is looked at when somebody asks; each is a few numbers that are at hand. */
+export const WATCHED = {
+  database_connections: ['state', 'Connections to PostgreSQL: in use, idle, and requests that wait for one'],
+  database_connections_limit: [undefined, 'DATABASE_POOL of this process'],
+  http_connections: [undefined, 'Connections of callers that are open'],
+  http_connections_limit: [undefined, 'MAX_CONNECTIONS of this process'],
+  requests_waiting: [undefined, 'Requests that wait for a place, see REQUESTS_AT_ONCE'],
+  cache_bytes: ['cache', 'Bytes in caches, roughly'],
+  heap_limit_bytes: [undefined, 'Bytes that the heap of this process may have'],
+  draining: [undefined, '1 in the last seconds of a process, else 0'],
+} as const satisfies Record<string, readonly [label: string | undefined, help: string]>;
+export type Watched = keyof typeof WATCHED;
+
+/**
+ * What an operator sees in numbers. There is none where nobody looks: who measures asks for it first. Values of labels are
+ * names from closed lists; nothing that callers choose, and nothing of persons.
+ */
+export abstract class Metrics {
+  abstract request(request: RequestMeasure): void;
+  abstract session(session: SessionMeasure): void;
+  abstract webhook(outcome: WebhookFault | 'delivered' | 'failed', seconds: number): void;
+  abstract signatures(provider: string, outcome: 'signed' | 'failed', count: number, seconds: number): void;
+  abstract outgoing(outcome: RemoteFault | 'answered' | 'failed', seconds: number): void;
+  abstract job(name: string, outcome: 'done' | 'failed', seconds: number): void;
+  /** A part of the health answer. */
+  abstract health(part: string, isUp: boolean): void;
+  /** In place of all that was told before. Without anything new for a while nothing is told. */
+  abstract endings(all: readonly Ending[]): void;
+  abstract listFill(fill: ListFill): void;
+  /** @param read values by that of the label; one under the empty word where there is no label. */
+  abstract watch(what: Watched, read: () => Readonly<Record<string, number>>): void;
+}

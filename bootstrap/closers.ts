@@ -1,0 +1,12 @@
+/** What must be let go at the end, in reverse order of opening. */
+export class Closers {
+  readonly #closers: (() => Promise<void>)[] = [];
+
+  add(close: () => Promise<void>): void {
+    this.#closers.unshift(close);
+  }
+
+  async closeAll(): Promise<void> {
+    for (const close of this.#closers.splice(0)) await close();
+  }
+}

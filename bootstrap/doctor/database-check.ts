@@ -1,0 +1,169 @@
+import { existsSync } from 'node:fs';
+import { openDatabase, placeOf } from '../../adapters/persistence/database.ts';
+import type { Database } from '../../adapters/persistence/opened.ts';
+import type { Settings } from '../../config/settings.ts';
+import { isHere } from './defaults-check.ts';
+import { type Finding, fault, ok, warning } from './finding.ts';
+
+const CHECK = 'database';
+/** What the tests run on, and the one that follows. */
+const OLDEST = 15;
+const TOLERATED_MS = 60_000;
+/** Of each process beside its pool: events, migrations, an administrator. */
+const SPARE_CONNECTIONS = 5;
+
+export type DatabaseState = {
+  readonly findings: readonly Finding[];
+  /** Whether it is there and has the tables of this release, so that what is stored can be looked at. */
+  readonly isUsable: boolean;
+};
+
+/** The database and what its user may do there. Nothing is made or changed. */
+export async function checkDatabase(
+  settings: Settings,
+  { isStarted }: { readonly isStarted: boolean },
+): Promise<DatabaseState> {
+  const { DATABASE_URL: url, DATABASE_TIMEOUT: timeoutSeconds } = settings;
+  const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
+  if (file !== undefined && !existsSync(file)) {
+    const message = `there is no ${file}`;
+    const advice = 'the first start makes it; where there was one, correct DATABASE_URL or DATA_FOLDER';
+    return {
+      findings: [isStarted ? warning(CHECK, message, advice) : ok(CHECK, `${message} yet`)],
+      isUsable: false,
+    };
+  }
+  const findings: Finding[] = [];
+  try {
+    const onConnected = async (database: Database) => {
+      const looked = database.dialect === 'postgres' ? ofPostgres(database, settings) : ofSqlite(database);
+      findings.push(...(await looked), ...(await ofTime(database)));
+    };
+    const database = await openDatabase({ url, poolSize: 2, timeoutSeconds, migrates: false, onConnected });
+    await database.close();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const isBehind = message.includes('of an older release');
+    findings.push(
+      isBehind
+        ? warning(
+            CHECK,
+            `${placeOf(url)} is empty or of an older release`,
+            'make a backup, then start the service; see docs/upgrading.md',
+          )
+        : fault(CHECK, message, 'see the setting DATABASE_URL in the README'),
+    );
+    return { findings, isUsable: false };
+  }
+  return { findings, isUsable: !findings.some(({ outcome }) => outcome === 'fault') };
+}
+
+type Answer = Readonly<Record<string, unknown>>;
+
+async function one(database: Database, text: string): Promise<Answer> {
+  const [row = {}] = await database.all(text);
+  return row as Answer;
+}
+
+const RIGHTS = `select has_schema_privilege(current_schema(), 'CREATE') as creates,
+  pg_is_in_recovery() as standby, current_setting('transaction_read_only') as read_only,
+  current_setting('server_version_num')::int as version, current_setting('server_version') as named,
+  current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as connections,
+  (select ssl from pg_stat_ssl where pid = pg_backend_pid()) as tls,
+  (select count(*)::int from pg_class where relnamespace = to_regnamespace(current_schema()) and relkind in ('r', 'p')
+    and not pg_has_role(current_user, relowner, 'USAGE')) as foreign_tables,
+  (select count(*)::int from pg_class where relnamespace = to_regnamespace(current_schema()) and relkind in ('r', 'p')
+    and not (has_table_privilege(oid, 'SELECT') and has_table_privilege(oid, 'INSERT')
+      and has_table_privilege(oid, 'UPDATE') and has_table_privilege(oid, 'DELETE'))) as closed_tables,
+  (select count(*)::int from pg_proc where pronamespace = to_regnamespace(current_schema())
+    and not has_function_privilege(oid, 'EXECUTE')) as closed_functions`;
+
+async function ofPostgres(database: Database, { DATABASE_URL, DATABASE_POOL }: Settings): Promise<Finding[]> {
+  const found = await one(database, RIGHTS);
+  const place = placeOf(DATABASE_URL);
+  const findings: Finding[] = [];
+  const version = Math.floor(Number(found['version']) / 10_000);
+  if (version < OLDEST)
+    findings.push(
+      warning(
+        CHECK,
+        `${place} is PostgreSQL ${String(found['named'])}, which nothing was tested on`,
+        `use ${OLDEST} or newer`,
+      ),
+    );
+  if (found['standby'] === true || found['read_only'] === 'on')
+    findings.push(fault(CHECK, `${place} takes no writes`, 'name the primary in DATABASE_URL'));
+  const may = (message: string) =>
+    findings.push(
+      fault(CHECK, message, 'let the user own the tables of the service: alter table … owner to …'),
+    );
+  if (found['creates'] !== true)
+    may('the user may make no tables and functions in its schema, which upgrades do');
+  if (Number(found['closed_tables']) > 0)
+    may(`the user may not read and write ${String(found['closed_tables'])} tables`);
+  if (Number(found['closed_functions']) > 0)
+    may(`the user may not call ${String(found['closed_functions'])} functions`);
+  if (Number(found['foreign_tables']) > 0 && findings.length === 0)
+    findings.push(
+      warning(
+        CHECK,
+        `${String(found['foreign_tables'])} tables belong to another user`,
+        'an upgrade changes them: let the user own them',
+      ),
+    );
+  const connections = Number(found['connections']);
+  if (connections < DATABASE_POOL + SPARE_CONNECTIONS)
+    findings.push(
+      warning(
+        CHECK,
+        `it lets ${connections} connections in, and DATABASE_POOL is ${DATABASE_POOL} for each start`,
+        'lower the one or raise max_connections',
+      ),
+    );
+  // Where it was demanded and is not there, no connection comes about.
+  if (found['tls'] !== true && !isHere(decodeURIComponent(new URL(DATABASE_URL).hostname)))
+    findings.push(
+      warning(
+        CHECK,
+        `the connection to ${place} is not encrypted`,
+        'add ?sslmode=verify-full to DATABASE_URL',
+      ),
+    );
+  return findings.length > 0
+    ? findings
+    : [ok(CHECK, `${place} is PostgreSQL ${String(found['named'])}, and takes what the service writes`)];
+}
+
+async function ofSqlite(database: Database): Promise<Finding[]> {
+  const { version } = await one(database, 'select sqlite_version() as version');
+  const { mode } = await one(database, 'select journal_mode as mode from pragma_journal_mode');
+  return mode === 'wal'
+    ? [ok(CHECK, `SQLite ${String(version)}`)]
+    : [
+        warning(
+          CHECK,
+          `SQLite keeps its journal as ${String(mode)}`,
+          'keep the file on a local disk, which can share memory',
+        ),
+      ];
+}
+
+const NOW = {
+  postgres: 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as now',
+  sqlite: "select (julianday('now') - 2440587.5) * 86400000.0 as now",
+} as const;
+
+async function ofTime(database: Database): Promise<Finding[]> {
+  const before = Date.now();
+  const { now } = await one(database, NOW[database.dialect]);
+  return [checkClock(Number(now), (before + Date.now()) / 2)];
+}
+
+/** @param database and @param machine in milliseconds. */
+export function checkClock(database: number, machine: number): Finding {
+  const seconds = Math.round((machine - database) / 1000);
+  if (Math.abs(machine - database) <= TOLERATED_MS)
+    return ok('clock', `${Math.abs(seconds)} seconds from that of the database`);
+  const apart = `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'} that of the database`;
+  return fault('clock', `the clock of this machine is ${apart}`, 'set both by a time server');
+}

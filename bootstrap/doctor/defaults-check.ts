@@ -1,0 +1,124 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Settings } from '../../config/settings.ts';
+import { type Finding, ok, warning } from './finding.ts';
+
+const CHECK = 'defaults';
+const LIMITS = ['RATE_LIMIT_TOKEN', 'RATE_LIMIT_NONCE', 'RATE_LIMIT_LOGIN', 'RATE_LIMIT_OFFER'] as const;
+/** What allows everything allows the inside of the network, too. */
+const EVERYTHING = /^(\*|\*\.[a-z]+|0\.0\.0\.0\/[0-7]|::\/\d{1,2})$/;
+
+/** What is convenient on a desk and harmful where others come: none of it keeps the service from starting. */
+export function checkDefaults(settings: Settings): readonly Finding[] {
+  const findings = [
+    ...ofAddress(settings),
+    ...ofSecrets(settings),
+    ...ofWays(settings),
+    ...ofLimits(settings),
+  ];
+  return findings.length > 0 ? findings : [ok(CHECK, 'nothing is set that is unsafe in production')];
+}
+
+function ofAddress({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
+  const { protocol, hostname } = new URL(PUBLIC_URL);
+  const findings: Finding[] = [];
+  if (isHere(hostname)) {
+    return NODE_ENV === 'production'
+      ? [
+          warning(
+            CHECK,
+            `PUBLIC_URL is ${PUBLIC_URL}, which no wallet reaches`,
+            'set it to the address that others use',
+          ),
+        ]
+      : [];
+  }
+  if (protocol === 'http:')
+    findings.push(
+      warning(CHECK, 'PUBLIC_URL is http', 'wallets demand https: put a proxy that ends TLS in front'),
+    );
+  if (NODE_ENV !== 'production')
+    findings.push(
+      warning(
+        CHECK,
+        'NODE_ENV is not production',
+        'set it: a missing secret then stops the start, and is not generated',
+      ),
+    );
+  if (protocol === 'https:' && TRUST_PROXY === false)
+    findings.push(
+      warning(
+        CHECK,
+        'TRUST_PROXY is false, and the service is behind a proxy, which all callers seem to be',
+        'set TRUST_PROXY to the number of proxies or to their networks; calls per minute are counted by address',
+      ),
+    );
+  return findings;
+}
+
+function ofSecrets({ NODE_ENV, DATA_FOLDER, DATABASE_URL }: Settings): Finding[] {
+  const file = join(DATA_FOLDER, 'secrets.env');
+  if (!existsSync(file)) return [];
+  if (NODE_ENV === 'production') {
+    const advice = 'it counts for nothing; remove it once its secrets are kept elsewhere';
+    return [warning(CHECK, `${file} has secrets that an earlier start generated`, advice)];
+  }
+  if (!DATABASE_URL.startsWith('postgres')) return [];
+  const advice = 'keep them where your other secrets are, and give them by the environment';
+  return [warning(CHECK, `the secrets of a PostgreSQL database were generated into ${file}`, advice)];
+}
+
+/** Ways on which others could read along. */
+function ofWays({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings): Finding[] {
+  const findings: Finding[] = [];
+  if (DATABASE_URL.startsWith('postgres')) {
+    const { hostname, searchParams } = new URL(DATABASE_URL);
+    const isVerified = searchParams.get('sslmode')?.startsWith('verify') === true;
+    if (!isVerified && !isHere(decodeURIComponent(hostname)))
+      findings.push(
+        warning(
+          CHECK,
+          `the way to the database ${hostname} is not protected`,
+          'add ?sslmode=verify-full to DATABASE_URL',
+        ),
+      );
+  }
+  if (AMQP_URL !== undefined) {
+    const { protocol, hostname } = new URL(AMQP_URL);
+    if (protocol === 'amqp:' && !isHere(hostname))
+      findings.push(
+        warning(CHECK, `the way to the broker ${hostname} is not protected`, 'use amqps:// in AMQP_URL'),
+      );
+  }
+  for (const entry of OUTBOUND_ALLOW)
+    if (EVERYTHING.test(entry.split('=').at(-1) ?? ''))
+      findings.push(
+        warning(
+          CHECK,
+          `OUTBOUND_ALLOW has ${entry}`,
+          'name the hosts that are meant: tenants choose what is called',
+        ),
+      );
+  return findings;
+}
+
+function ofLimits(settings: Settings): Finding[] {
+  const unlimited = LIMITS.filter((name) => settings[name] === 0);
+  const findings = unlimited.map((name) =>
+    warning(
+      CHECK,
+      `${name} is 0, so anybody may call as often as they like`,
+      'leave it at its default, or raise it',
+    ),
+  );
+  if (settings.LOG_LEVEL === 'silent')
+    findings.push(
+      warning(CHECK, 'LOG_LEVEL is silent', 'nobody will know why something fails; use info or warn'),
+    );
+  return findings;
+}
+
+/** A socket or this machine. */
+export function isHere(host: string): boolean {
+  return host.startsWith('/') || /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/.test(host);
+}

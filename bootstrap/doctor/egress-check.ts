@@ -1,0 +1,100 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
+import { SystemClock } from '../../adapters/system/clock.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+import { Log } from '../../application/ports/log.ts';
+import type { Settings } from '../../config/settings.ts';
+import { openIdentity } from '../identity.ts';
+import { openKeyStores } from '../key-stores.ts';
+import { type Finding, fault, made, ok } from './finding.ts';
+
+const BROKER_MS = 6_000;
+const STEP_MS = 100;
+
+/** What is found is told once, by the findings. */
+class Silence extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+
+/** Everything that the settings name outside of this machine: that it is found, lets us in, and answers. */
+export async function checkEgress(settings: Settings): Promise<readonly Finding[]> {
+  return [
+    ...(await made('broker', () => checkBroker(settings))),
+    ...(await made('key-provider', () => checkKeyProviders(settings))),
+    ...(await made('identity-provider', () => checkIdentityProvider(settings))),
+  ];
+}
+
+async function checkBroker({ AMQP_URL: address, AMQP_CA: ca }: Settings): Promise<Finding[]> {
+  if (address === undefined) return [];
+  const { hostname } = new URL(address);
+  const { RabbitConnection } = await import('../../adapters/dispatch/rabbitmq/connection.ts');
+  const connection = new RabbitConnection({ address, ca }, new Silence());
+  try {
+    await connection.open();
+    const deadline = Date.now() + BROKER_MS;
+    for (;;) {
+      const refusal = await connection.check().then(
+        () => undefined,
+        (error: Error) => error.message,
+      );
+      if (refusal === undefined) return [ok('broker', `${hostname} answers`)];
+      if (Date.now() > deadline)
+        return [
+          fault(
+            'broker',
+            `${hostname}: ${refusal}`,
+            'check AMQP_URL; until then streams are slower and no events go out',
+          ),
+        ];
+      await pause(STEP_MS);
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+async function checkKeyProviders(settings: Settings): Promise<Finding[]> {
+  const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
+  const ports = { cipher, random: new NodeRandom(), signatures: new NodeSignatures() };
+  const stores = await openKeyStores(settings.KMS, ports);
+  try {
+    const findings: Finding[] = [];
+    for (const { name, check } of stores.probes) {
+      const advice = 'tenants with keys there cannot issue: see docs/key-stores.md';
+      findings.push(
+        await check().then(
+          () => ok('key-provider', `${name.split('/')[1]} answers`),
+          (error: Error) => fault('key-provider', `${name.split('/')[1]}: ${error.message}`, advice),
+        ),
+      );
+    }
+    return findings;
+  } finally {
+    await stores.close();
+  }
+}
+
+async function checkIdentityProvider(settings: Settings): Promise<Finding[]> {
+  const ports = { clock: new SystemClock(), random: new NodeRandom(), log: new Silence() };
+  const { probe, close } = openIdentity(settings, ports);
+  try {
+    if (probe === undefined) return [];
+    await probe.check();
+    return [ok('identity-provider', `${settings.OIDC} lets this service in`)];
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [
+      fault(
+        'identity-provider',
+        `${settings.OIDC}: ${reason}`,
+        'nobody can log in: check OIDC and OIDC_CLIENT_SECRET',
+      ),
+    ];
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,93 @@
+import type { Environment } from '../../config/import/placeholders.ts';
+import type { Settings } from '../../config/settings.ts';
+import { withMasterSecrets } from '../master-secrets.ts';
+import { packageVersion } from '../service-settings.ts';
+import { checkAddress } from './address-check.ts';
+import { checkDatabase } from './database-check.ts';
+import { checkDefaults } from './defaults-check.ts';
+import { checkEgress } from './egress-check.ts';
+import { type Finding, made } from './finding.ts';
+import { checkBackups, checkMachine } from './machine-check.ts';
+import { checkSettings } from './settings-check.ts';
+import { checkStored } from './stored-check.ts';
+
+export type Examination = {
+  /** Without what is outside of this machine. */
+  readonly offline: boolean;
+  /** Files or folders that backups are written to. */
+  readonly backups: readonly string[];
+};
+
+/** All checks, one after the other; what cannot be looked at without another thing is left out. */
+export async function examine(
+  environment: Environment,
+  examination: Examination,
+): Promise<readonly Finding[]> {
+  const { settings, isStarted, findings } = checkSettings(environment);
+  const rest: Finding[] = settings === undefined ? [] : await examineWith(settings, isStarted, examination);
+  rest.push(...(await made('backup', async () => checkBackups(examination.backups))));
+  const hidden = secretsOf(environment, settings);
+  return [...findings, ...rest].map((finding) => withoutSecrets(finding, hidden));
+}
+
+async function examineWith(
+  named: Settings,
+  isStarted: boolean,
+  { offline }: Examination,
+): Promise<Finding[]> {
+  const findings: Finding[] = [
+    ...(await made('machine', async () => checkMachine(named))),
+    ...(await made('defaults', async () => checkDefaults(named))),
+  ];
+  let isUsable = false;
+  const looked = await made('database', async () => {
+    const state = await checkDatabase(named, { isStarted });
+    isUsable = state.isUsable;
+    return state.findings;
+  });
+  findings.push(...looked);
+  let tenantId: string | undefined;
+  if (isUsable && isStarted) {
+    const stored = await made('stored', async () => {
+      const found = await checkStored(await withMasterSecrets(named));
+      tenantId = found.tenantId;
+      return found.findings;
+    });
+    findings.push(...stored);
+  }
+  if (offline || !isStarted) return findings;
+  const published = { publicUrl: named.PUBLIC_URL, version: packageVersion(), tenantId };
+  findings.push(
+    ...(await made('egress', async () => checkEgress(await withMasterSecrets(named)))),
+    ...(await made('address', () => checkAddress(published))),
+  );
+  return findings;
+}
+
+/** Short ones are no secrets, and would take words apart. */
+const MIN_SECRET = 6;
+const SECRET_NAMES = /SECRET|PASSWORD|TOKEN|PIN$|KEY$/;
+
+/** What no message may hold, whoever wrote it: drivers and servers of others have words of their own. */
+function secretsOf(environment: Environment, settings: Settings | undefined): readonly string[] {
+  const named = Object.entries(environment).filter(
+    ([name]) => SECRET_NAMES.test(name) || settings?.KMS_SECRETS.includes(name) === true,
+  );
+  const values = named.flatMap(([, value]) => (value ?? '').split(',').map((part) => part.trim()));
+  for (const name of ['DATABASE_URL', 'AMQP_URL']) {
+    const address = environment[name] ?? '';
+    if (!URL.canParse(address)) continue;
+    const { password } = new URL(address);
+    values.push(password, decodeURIComponent(password));
+  }
+  const own = settings === undefined ? [] : [...settings.MASTER_SECRET, settings.AUTH_CLIENT_SECRET];
+  return [...new Set([...values, ...own])].filter(
+    (value) => value.length >= MIN_SECRET && !value.startsWith('vault:'),
+  );
+}
+
+function withoutSecrets(finding: Finding, secrets: readonly string[]): Finding {
+  const clean = (text: string) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text);
+  const { advice, message } = finding;
+  return { ...finding, message: clean(message), ...(advice === undefined ? {} : { advice: clean(advice) }) };
+}

@@ -1,0 +1,56 @@
+export type Outcome = 'ok' | 'warning' | 'fault';
+
+/** What one check found. Messages are for the operator, and hold no secret. */
+export type Finding = {
+  /** What was looked at, such as `database`; several findings may be about one thing. */
+  readonly check: string;
+  readonly outcome: Outcome;
+  readonly message: string;
+  /** What to do about it; none where all is well. */
+  readonly advice?: string;
+};
+
+export const ok = (check: string, message: string): Finding => ({ check, outcome: 'ok', message });
+
+export const warning = (check: string, message: string, advice: string): Finding => ({
+  check,
+  outcome: 'warning',
+  message,
+  advice,
+});
+
+export const fault = (check: string, message: string, advice: string): Finding => ({
+  check,
+  outcome: 'fault',
+  message,
+  advice,
+});
+
+const DAY_MS = 86_400_000;
+
+/** Days from now, rounded towards now; negative when it is over. */
+export function daysUntil(end: Date, now = new Date()): number {
+  return Math.trunc((end.getTime() - now.getTime()) / DAY_MS);
+}
+
+/** A check that takes longer is one that failed. */
+const PATIENCE_MS = 20_000;
+
+/** A check that breaks is a fault of its own, and keeps no other from being made. */
+export async function made(
+  check: string,
+  work: () => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer in time')), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [fault(check, `could not be looked at: ${reason}`, 'mend this first, then run the doctor again')];
+  } finally {
+    clearTimeout(timer);
+  }
+}

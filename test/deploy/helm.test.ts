@@ -1,0 +1,217 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { parseAllDocuments } from 'yaml';
+import { isSetting } from '../../config/settings.ts';
+import { NEEDED, VALUES } from '../support/chart-values.ts';
+import { writeSchemas } from '../support/kubernetes-schemas.ts';
+
+const TOOLS = process.env['DEPLOY_TOOLS'] ?? join(homedir(), '.cache/vidimus-tools');
+const CHART = fileURLToPath(new URL('../../deploy/helm/vidimus/', import.meta.url));
+const KUBERNETES = ['--kube-version', '1.34.0'];
+/** Of Kubernetes itself. */
+const KINDS = [
+  ...['Deployment', 'Service', 'ServiceAccount', 'ConfigMap', 'Ingress'],
+  ...['NetworkPolicy', 'PodDisruptionBudget', 'HorizontalPodAutoscaler'],
+];
+type Manifest = {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+};
+
+describe('The chart', function () {
+  this.timeout(60_000);
+  let folder: string;
+
+  before(function () {
+    if (!existsSync(join(TOOLS, 'swagger.json'))) {
+      if (process.env['CI'] === 'true') throw new Error('CI needs Helm: test/deploy/install-tools.sh');
+      console.log(`    Helm is skipped: test/deploy/install-tools.sh ${TOOLS} brings what it needs`);
+      return this.skip();
+    }
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-helm-'));
+    writeSchemas(join(TOOLS, 'swagger.json'), join(folder, 'schemas'), KINDS);
+  });
+  after(() => {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const run = (
+    tool: string,
+    args: readonly string[],
+    input?: string,
+  ): { failed: boolean; output: string } => {
+    try {
+      const options = { encoding: 'utf8', stdio: 'pipe', input: input ?? '' } as const;
+      const env = { PATH: process.env['PATH'], HOME: folder, HELM_CACHE_HOME: folder };
+      return { failed: false, output: execFileSync(join(TOOLS, tool), args, { ...options, env }) };
+    } catch (error) {
+      const { stdout, stderr } = error as { stdout: string; stderr: string };
+      return { failed: true, output: stdout + stderr };
+    }
+  };
+  const withValues = (values: object): string[] => {
+    const file = join(folder, 'values.json');
+    writeFileSync(file, JSON.stringify({ ...NEEDED, ...values }));
+    return ['--values', file];
+  };
+  const template = (values: object = {}) =>
+    run('helm', ['template', 'acme', CHART, ...KUBERNETES, '--namespace', 'id', ...withValues(values)]);
+  const conform = (text: string, more: readonly string[] = []) => {
+    const location = `${join(folder, 'schemas')}/{{ .ResourceKind }}{{ .KindSuffix }}.json`;
+    return run('kubeconform', ['-strict', '-summary', '-schema-location', location, ...more], text);
+  };
+  const manifests = (values: object = {}) => {
+    const { failed, output } = template(values);
+    expect(failed, output).to.equal(false);
+    return parseAllDocuments(output).map((document) => document.toJS() as Manifest);
+  };
+  const deployment = (values: object = {}) =>
+    manifests(values).find(({ kind }) => kind === 'Deployment') as unknown as {
+      spec: { template: { spec: PodSpec }; replicas?: number };
+    };
+
+  for (const [what, values] of Object.entries({
+    ...VALUES,
+    everything: Object.assign({}, ...Object.values(VALUES)) as object,
+  })) {
+    it(`is taken by Kubernetes with ${what}`, () => {
+      const linted = run('helm', ['lint', '--strict', CHART, ...KUBERNETES, ...withValues(values)]);
+      expect(linted.failed, linted.output).to.equal(false);
+      const { failed, output } = template(values);
+      expect(failed, output).to.equal(false);
+      // Those of the operator of Prometheus are no part of Kubernetes; they are looked at below.
+      const conformed = conform(output, ['-skip', 'ServiceMonitor,PrometheusRule']);
+      expect(conformed.failed, conformed.output).to.equal(false);
+      expect(conformed.output).to.match(/Valid: [1-9]\d*, Invalid: 0, Errors: 0/);
+    });
+  }
+
+  it('is looked at closely: what Kubernetes does not know is noticed', () => {
+    const { output } = template();
+    for (const [former, planted] of [
+      ['readOnlyRootFilesystem: true', 'readOnlyRootFileSystem: true'],
+      ['maxUnavailable: 0', 'maxUnavailable: [0]'],
+      ['policyTypes:', 'policyTipes:'],
+    ] as const) {
+      expect(output).to.include(former);
+      expect(conform(output.replace(former, planted)).failed, planted).to.equal(true);
+    }
+  });
+
+  it('refuses what cannot work, or what would put a secret into values', () => {
+    for (const [what, values] of [
+      ['no secret', { existingSecret: '' }],
+      ['no public address', { settings: {} }],
+      ['an address without TLS', { settings: { PUBLIC_URL: 'http://id.acme.example' } }],
+      ['a secret among the settings', { settings: { ...NEEDED.settings, MASTER_SECRET: 'x' } }],
+      ['a database among the settings', { settings: { ...NEEDED.settings, DATABASE_URL: 'x' } }],
+      ['a setting that is a number', { settings: { ...NEEDED.settings, DATABASE_POOL: 10 } }],
+      ['a digest that is none', { image: { repository: 'v', digest: 'latest' } }],
+      ['a misspelt value', { replica: 2 }],
+      ['an ingress without a host', { ingress: { enabled: true } }],
+      ['rules that are missing', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],
+    ] as const)
+      expect(template(values).failed, what).to.equal(true);
+  });
+
+  it('runs without root, without rights, and writes into two small folders alone', () => {
+    const {
+      containers,
+      securityContext,
+      volumes,
+      automountServiceAccountToken: token,
+    } = deployment().spec.template.spec;
+    expect(securityContext).to.include({ runAsNonRoot: true, runAsUser: 1000 });
+    expect(securityContext['seccompProfile']).to.deep.equal({ type: 'RuntimeDefault' });
+    expect(containers[0]?.securityContext).to.deep.equal({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(volumes.map(({ name }) => name)).to.deep.equal(['data', 'tmp']);
+    expect(token).to.equal(false);
+  });
+
+  it('asks for life and readiness apart, and gives running requests their time', () => {
+    const { containers, terminationGracePeriodSeconds: grace } = deployment().spec.template.spec;
+    const [container] = containers;
+    expect(container?.livenessProbe.httpGet.path).to.equal('/health/live');
+    expect(container?.startupProbe.httpGet.path).to.equal('/health/live');
+    expect(container?.readinessProbe.httpGet.path).to.equal('/health/ready');
+    const drains = Number(container?.env.find(({ name }) => name === 'DRAIN_SECONDS')?.value);
+    expect(grace).to.be.greaterThan(drains + 10);
+  });
+
+  it('has settings that are settings, takes secrets by reference, and starts anew when the keys move', () => {
+    const { containers } = deployment({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template
+      .spec;
+    for (const { name, value } of containers[0]?.env ?? []) {
+      expect(isSetting(name), name).to.equal(true);
+      expect(value, name).to.be.a('string');
+    }
+    expect(containers[0]?.envFrom).to.deep.equal([{ secretRef: { name: 'vidimus' } }]);
+    const annotations = (values: object) =>
+      JSON.stringify(deployment(values)).match(/"checksum\/kms":"(\w+)"/)?.[1];
+    expect(annotations({})).to.not.equal(annotations(VALUES['keys in Vault'] ?? {}));
+  });
+
+  it('leaves the number of processes to what scales them', () => {
+    expect(deployment().spec.replicas).to.equal(2);
+    expect(deployment(VALUES['as many as are needed']).spec.replicas).to.equal(undefined);
+  });
+
+  it('shows metrics to those who watch, on a port that no ingress leads to', () => {
+    const all = manifests({ ...VALUES['metrics'], ...VALUES['an ingress'] });
+    const of = (kind: string) => all.filter((manifest) => manifest.kind === kind);
+    const [monitor] = of('ServiceMonitor');
+    if (monitor === undefined) throw new Error('there is no ServiceMonitor');
+    expect(monitor.spec['endpoints']).to.deep.equal([{ port: 'metrics', path: '/metrics', interval: '30s' }]);
+    const { matchLabels } = monitor.spec['selector'] as { matchLabels: object };
+    const chosen = of('Service').filter(({ metadata }) =>
+      Object.entries(matchLabels).every(
+        ([name, value]) => (metadata as { labels?: Record<string, string> }).labels?.[name] === value,
+      ),
+    );
+    expect(chosen.map(({ metadata }) => metadata.name)).to.deep.equal(['acme-metrics']);
+    expect(JSON.stringify(of('Ingress'))).to.not.include('metrics');
+    expect(of('PrometheusRule')[0]?.spec).to.deep.equal({
+      groups: [{ name: 'vidimus', rules: [{ alert: 'Down', expr: 'up == 0', for: '1m' }] }],
+    });
+    const alerts = new URL('../../deploy/alerts.yaml', import.meta.url);
+    if (!existsSync(alerts)) return;
+    const rules = readFileSync(alerts, 'utf8');
+    const [shipped] = manifests({
+      metrics: { enabled: true, prometheusRule: { enabled: true, rules } },
+    }).filter(({ kind }) => kind === 'PrometheusRule');
+    expect(shipped?.spec['groups']).to.be.an('array').that.is.not.empty;
+  });
+
+  it('has the version of the release', () => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      version: string;
+    };
+    const chart = readFileSync(join(CHART, 'Chart.yaml'), 'utf8');
+    expect(chart).to.include(`\nversion: ${version}\n`).and.to.include(`\nappVersion: ${version}\n`);
+  });
+});
+
+type Probe = { readonly httpGet: { readonly path: string } };
+type PodSpec = {
+  readonly automountServiceAccountToken: boolean;
+  readonly terminationGracePeriodSeconds: number;
+  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly volumes: readonly { readonly name: string }[];
+  readonly containers: readonly {
+    readonly securityContext: object;
+    readonly env: readonly { readonly name: string; readonly value: string }[];
+    readonly envFrom: readonly object[];
+    readonly livenessProbe: Probe;
+    readonly readinessProbe: Probe;
+    readonly startupProbe: Probe;
+  }[];
+};

@@ -1,0 +1,223 @@
+import { createServer as createHttp, type IncomingHttpHeaders } from 'node:http';
+import { Agent, request } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { connect } from 'node:tls';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { hasNginx, type Nginx, startNginx } from '../support/nginx.ts';
+import { created, credentialBody, offerBody } from '../support/populated.ts';
+import { endPrograms } from '../support/program.ts';
+import { createTenant } from '../support/test-service.ts';
+import { callsTo, WorkerService } from '../support/worker-service.ts';
+
+type Sent = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  readonly agent?: Agent | false;
+};
+type Got = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string };
+
+describe('nginx as deploy/ sets it up', function () {
+  this.timeout(120_000);
+  let database: TestDatabase | undefined;
+  let services: WorkerService[] = [];
+  let nginx: Nginx | undefined;
+  let ports: readonly [number, number];
+  let environment: Readonly<Record<string, string>>;
+
+  before(async function () {
+    if (!hasNginx()) return this.skip();
+    database = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (database === undefined) return this.skip();
+    ports = [await freePort(createServer), await freePort(createServer)];
+    nginx = await startNginx(ports);
+    environment = {
+      DATABASE_URL: database.url,
+      WORKERS: '1',
+      PUBLIC_URL: nginx.address,
+      TRUST_PROXY: '1',
+      DRAIN_SECONDS: '1',
+    };
+    services = [
+      await WorkerService.startAt(ports[0], environment),
+      await WorkerService.startAt(ports[1], environment),
+    ];
+  });
+  after(async () => {
+    for (const service of services) await service.stop();
+    await nginx?.close();
+    await endPrograms();
+    await database?.drop();
+  });
+
+  const send = (path: string, { body, ...options }: Sent = {}) =>
+    new Promise<Got>((resolve, reject) => {
+      const { address = '', certificate: ca = '' } = nginx ?? {};
+      const sent = request(`${address}${path}`, { agent: false, ...options, ca }, (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        answer.once('error', reject);
+        answer.once('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }));
+      });
+      sent.once('error', reject);
+      sent.end(body);
+    });
+  /** What has to be there is made at one process. */
+  const direct = () => callsTo((services[0] as WorkerService).address);
+  const tenant = async (id: string) => (await createTenant(direct(), id)).token;
+
+  it('ends TLS, of version 1.2 at least, and sends plain requests there', async () => {
+    const { status, headers, text } = await send('/');
+    expect(status, text).to.equal(200);
+    expect(JSON.parse(text)).to.include({ issuerUrlTemplate: `${nginx?.address}/{tenant}` });
+    expect(headers['strict-transport-security']).to.equal('max-age=31536000');
+    expect(headers['server']).to.equal('nginx');
+    const redirected = await fetch(`${nginx?.plainAddress}/x?y=1`, { redirect: 'manual' });
+    expect(redirected.status).to.equal(308);
+    expect(redirected.headers.get('location')).to.equal('https://localhost/x?y=1');
+    const port = Number(new URL(nginx?.address ?? '').port);
+    const refused = await new Promise<string>((resolve) => {
+      const options = {
+        port,
+        host: '127.0.0.1',
+        rejectUnauthorized: false,
+        maxVersion: 'TLSv1.1',
+        minVersion: 'TLSv1',
+      } as const;
+      const socket = connect({ ...options, ciphers: 'DEFAULT@SECLEVEL=0' }, () => resolve('connected'));
+      socket.once('error', () => resolve('refused'));
+    });
+    expect(refused).to.equal('refused');
+    // Nobody is asked for a certificate.
+    expect((await send('/.well-known/openid-credential-issuer/nobody')).status).to.equal(404);
+  });
+
+  it('lets large bodies through to the limits of the service', async () => {
+    const token = await tenant('large');
+    const claims = { name: 'x'.repeat(1_500_000) };
+    const body = JSON.stringify({ ...credentialBody('large', 'signing'), claims });
+    const answer = await send('/issuer/credentials', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+      body,
+    });
+    // The service says what is too large for it, in its own words.
+    expect(answer.headers['content-type']).to.match(/json/);
+    expect(answer.text).to.not.include('nginx');
+    const beyond = await send('/issuer/credentials', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Content-Length': String(21 * 1_048_576) },
+    }).catch((error: Error) => ({ status: 0, text: error.message }));
+    expect(beyond.status).to.be.oneOf([413, 0]);
+  });
+
+  it('hands on events as they come, and streams of both processes end with their sessions', async () => {
+    const token = await tenant('streams');
+    await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    const { body } = await direct().call('POST', '/issuer/offer', { token, json: offerBody('pid') });
+    const { session } = body as { session: string };
+    const { address = '', certificate: ca = '' } = nginx ?? {};
+    const chunks: string[] = [];
+    const ended = new Promise<void>((resolve, reject) => {
+      const headers = { Authorization: `Bearer ${token}` };
+      const stream = request(
+        `${address}/session/${session}/events`,
+        { ca, headers, agent: false },
+        (answer) => {
+          answer.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
+          answer.once('end', resolve);
+        },
+      );
+      stream.once('error', reject);
+      stream.end();
+    });
+    const deadline = Date.now() + 5_000;
+    while (!chunks.join('').includes('active') && Date.now() < deadline) await setTimeout(20);
+    expect(chunks.join('')).to.include('"status":"active"');
+    const removed = await callsTo((services[1] as WorkerService).address).call(
+      'DELETE',
+      `/session/${session}`,
+      { token },
+    );
+    expect(removed.status).to.be.oneOf([200, 204]);
+    await ended;
+  });
+
+  it('names the address of the caller, whatever that one writes, and loses no other header', async () => {
+    const seen: IncomingHttpHeaders[] = [];
+    const echo = createHttp({ maxHeaderSize: 65_536 }, (incoming, outgoing) => {
+      seen.push(incoming.headers);
+      outgoing.end('{}');
+    });
+    await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
+    const { port } = echo.address() as AddressInfo;
+    const former = nginx;
+    nginx = await startNginx([port, port]);
+    try {
+      const proof = 'p'.repeat(12_000);
+      const headers = {
+        'X-Forwarded-For': '9.9.9.9',
+        'X-Forwarded-Proto': 'ftp',
+        'X-Forwarded-Host': 'evil.example',
+      };
+      await send('/x', {
+        headers: { ...headers, DPoP: proof, 'OAuth-Client-Attestation': proof, Authorization: 'DPoP t' },
+      });
+      expect(seen[0]).to.include({
+        ...{ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'localhost' },
+        ...{ dpop: proof, 'oauth-client-attestation': proof, authorization: 'DPoP t', host: 'localhost' },
+      });
+    } finally {
+      await nginx.close();
+      nginx = former;
+      echo.close();
+    }
+  });
+
+  it('loses no request while one process is restarted after the other, each once it is ready', async () => {
+    const token = await tenant('rolling');
+    await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    const failed: string[] = [];
+    let answered = 0;
+    let isOver = false;
+    const load = async (agent: Agent | false) => {
+      while (!isOver) {
+        const sent = {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+          body: JSON.stringify(offerBody('pid')),
+        };
+        const status = await send('/issuer/offer', { ...sent, agent }).then(
+          (answer) => answer.status,
+          (error: Error) => error.message,
+        );
+        if (status === 201) answered++;
+        else failed.push(String(status));
+      }
+    };
+    const agents = Array.from({ length: 3 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    const loads = [...agents, false as const].map(load);
+    for (const [index, port] of ports.entries()) {
+      const before = answered;
+      const old = services[index] as WorkerService;
+      old.process.kill('SIGTERM');
+      expect(await old.ended, old.errors).to.equal(0);
+      services[index] = await WorkerService.startAt(port, environment);
+      while ((await fetch(`http://localhost:${port}/health/ready`)).status !== 200) await setTimeout(50);
+      // For so long nginx leaves one alone that took no connection.
+      await setTimeout(2_500);
+      expect(answered - before).to.be.greaterThan(20);
+    }
+    isOver = true;
+    await Promise.all(loads);
+    for (const agent of agents) agent.destroy();
+    expect(failed).to.deep.equal([]);
+  });
+});

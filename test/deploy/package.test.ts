@@ -1,0 +1,158 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { answers, endPrograms, runProgram, startProgram } from '../support/program.ts';
+
+/** Packages are two hundred megabytes, which not every machine has in memory. */
+const ON_DISK = '/var/tmp';
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const { devDependencies } = readJson(join(ROOT, 'package.json')) as {
+  devDependencies: Record<string, string>;
+};
+const { packages: locked } = readJson(join(ROOT, 'package-lock.json')) as {
+  packages: Record<string, { version: string; dev?: boolean; optional?: boolean }>;
+};
+const COMMANDS = [
+  ...['demo', 'start', 'doctor', 'config check', 'config export', 'audit verify', 'kms migrate', 'reseal'],
+  ...['restore fence', 'attack'],
+];
+
+describe('The package', function () {
+  this.timeout(180_000);
+  let folder: string;
+  let installed: string;
+
+  before(() => {
+    folder = mkdtempSync(join(ON_DISK, 'vidimus-package-test-'));
+    mkdirSync(join(folder, 'app'));
+    const file = execFileSync(process.execPath, [join(ROOT, 'tools/package.mjs'), folder], {
+      encoding: 'utf8',
+    });
+    // What `npm ci` downloaded is taken again.
+    const args = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', file.trim()];
+    execFileSync('npm', args, { cwd: join(folder, 'app'), stdio: 'pipe' });
+    installed = join(folder, 'app/node_modules');
+  });
+  afterEach(endPrograms);
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const vidimus = (args: string[], environment: Record<string, string> = {}) =>
+    startProgram(join(installed, '.bin/vidimus'), args, {
+      cwd: join(folder, 'app'),
+      environment: { PATH: process.env['PATH'], ...environment },
+    });
+  const run = async (...args: string[]) => {
+    const program = vidimus(args);
+    return { code: await program.ended, output: program.output() };
+  };
+
+  it('has the built program and what it is documented by, and nothing of tests, sources or developers', () => {
+    const files = globSync('**/*', { cwd: join(installed, 'vidimus') });
+    const unwanted = files.filter((file) => /\.(ts|map)$/.test(file) && !file.endsWith('.d.mts'));
+    expect(unwanted).to.deep.equal([]);
+    const tests = files.filter((file) => /(^|\/)test\/./.test(file) && !file.startsWith('dist/test/demo'));
+    expect(tests).to.deep.equal([]);
+    expect(files).to.include.members(['LICENSE', 'README.md', 'docs/issuing.md', 'dist/bootstrap/main.js']);
+    for (const name of Object.keys(devDependencies)) {
+      const isAlsoOurs = locked[`node_modules/${name}`]?.dev !== true;
+      if (!isAlsoOurs) expect(existsSync(join(installed, name)), name).to.equal(false);
+    }
+  });
+
+  it('brings every package at the version that was tested, and none that counts installations', () => {
+    const versions = Object.entries(locked).flatMap(([path, { version, dev, optional }]) =>
+      path === '' || dev || optional || path.lastIndexOf('node_modules/') > 0
+        ? []
+        : [[path, version] as const],
+    );
+    expect(versions.length).to.be.greaterThan(100);
+    for (const [path, version] of versions) {
+      if (path === 'node_modules/swagger-ui-dist' || path === 'node_modules/@scarf/scarf') continue;
+      const found = readJson(join(folder, 'app', path, 'package.json')) as { version: string };
+      expect(found.version, path).to.equal(version);
+    }
+    expect(globSync('**/@scarf/**', { cwd: installed })).to.deep.equal([]);
+  });
+
+  it('says what it can do, and what each command takes', async () => {
+    const help = await run('--help');
+    expect(help.code, help.output).to.equal(0);
+    for (const command of COMMANDS) {
+      expect(help.output).to.include(`\n  ${command}`);
+      const one = await run(...command.split(' '), '--help');
+      expect(one.code, `${command}: ${one.output}`).to.be.oneOf([0, 2]);
+      expect(one.output, command).to.match(/usage|npx vidimus/i);
+    }
+    for (const wrong of [[], ['unknown'], ['config'], ['config', 'unknown'], ['toString']]) {
+      const refused = await run(...wrong);
+      expect(refused.code, wrong.join(' ')).to.equal(2);
+      expect(refused.output, wrong.join(' ')).to.include('usage: npx vidimus');
+    }
+    const misused = await run('kms', 'migrate');
+    expect([misused.code, misused.output]).to.deep.equal([
+      2,
+      'give a tenant and a provider\nusage: npx vidimus kms migrate <tenant> <provider>\n',
+    ]);
+    const { version } = readJson(join(ROOT, 'package.json')) as { version: string };
+    expect((await run('--version')).output.trim()).to.equal(version);
+  });
+
+  it('runs the demo', async () => {
+    const args = ['vidimus', 'demo'];
+    const environment = { PATH: process.env['PATH'], HOME: folder };
+    const { code, output } = await runProgram('npx', args, { cwd: join(folder, 'app'), environment });
+    expect(code, output).to.equal(0);
+    expect(output).to.include('Everything happened');
+    const eu = await run('demo', '--eu');
+    expect(eu.code, eu.output).to.equal(0);
+  });
+
+  it('starts with generated secrets, shows its pages, lets itself be examined, and ends on SIGTERM', async () => {
+    const port = await freePort(createServer);
+    const service = vidimus(['start'], { PORT: String(port) });
+    await answers(service, `http://127.0.0.1:${port}/health`);
+    for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/openapi.json'])
+      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(200);
+    expect(existsSync(join(folder, 'app/data/secrets.env'))).to.equal(true);
+    const examined = vidimus(['doctor', '--strict'], { PORT: String(port) });
+    expect(await examined.ended, examined.output()).to.equal(0);
+    expect(examined.output()).to.include('0 faults');
+    service.child.kill('SIGTERM');
+    expect(await service.ended, service.output()).to.equal(0);
+    const verified = await run('audit', 'verify');
+    expect(verified.code, verified.output).to.equal(0);
+  });
+
+  it('runs as the unit for systemd starts it', async () => {
+    const unit = readFileSync(join(installed, 'vidimus/deploy/systemd/vidimus.service'), 'utf8');
+    const here = (text: string) => text.replaceAll('/opt/vidimus', join(folder, 'app'));
+    const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+    const [program = '', ...args] = here(command).split(' ');
+    for (const path of [program, args.at(-1) ?? '']) expect(existsSync(path), path).to.equal(true);
+    const [, documentation = ''] = /^Documentation=file:(.*)$/m.exec(unit) ?? [];
+    expect(existsSync(here(documentation)), documentation).to.equal(true);
+    const set = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, text = '']) => text.split(' '));
+    const port = await freePort(createServer);
+    const environment = {
+      ...(Object.fromEntries(set.map((word) => word.split('='))) as Record<string, string>),
+      PORT: String(port),
+      DATA_FOLDER: join(folder, 'state'),
+      PUBLIC_URL: 'https://id.acme.example',
+      MASTER_SECRET: 'a master secret that is only for tests 0123456789',
+      AUTH_CLIENT_ID: 'root',
+      AUTH_CLIENT_SECRET: 'an operator has this secret',
+    };
+    const service = startProgram(program, args, { cwd: folder, environment });
+    await answers(service, `http://127.0.0.1:${port}/health/ready`);
+    service.child.kill('SIGINT');
+    expect(await service.ended, service.output()).to.equal(0);
+  });
+});
+
+function readJson(file: string): unknown {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+type Component = {
+  readonly name: string;
+  readonly version: string;
+  readonly purl: string;
+  readonly licenses?: readonly {
+    readonly license?: { readonly id?: string; readonly name?: string };
+    readonly expression?: string;
+  }[];
+  readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
+};
+type Bom = {
+  readonly bomFormat: string;
+  readonly specVersion: string;
+  readonly metadata: { readonly component: Component };
+  readonly components: readonly Component[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
+};
+type Entry = { readonly version: string; readonly dev?: boolean; readonly name?: string };
+
+describe('The bill of materials', function () {
+  this.timeout(60_000);
+  let bom: Bom;
+  const readJson = (name: string): unknown => JSON.parse(readFileSync(`${ROOT}${name}`, 'utf8'));
+
+  before(() => {
+    bom = JSON.parse(
+      execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, encoding: 'utf8' }),
+    ) as Bom;
+  });
+
+  it('is CycloneDX, and of this release', () => {
+    const { version } = readJson('package.json') as { version: string };
+    expect(bom).to.include({ bomFormat: 'CycloneDX' });
+    expect(bom.specVersion).to.match(/^1\.[5-9]$/);
+    expect(bom.metadata.component).to.include({ name: 'vidimus', version });
+  });
+
+  it('names every package of production that is locked, and none for developers', () => {
+    const { packages } = readJson('package-lock.json') as { packages: Record<string, Entry> };
+    const expected = Object.entries(packages)
+      .filter(([path, { dev }]) => path !== '' && dev !== true)
+      .map(([path, { version, name = path.split('node_modules/').at(-1) }]) => `${name}@${version}`);
+    const named = bom.components.map(
+      ({ purl }) => decodeURIComponent(purl.slice('pkg:npm/'.length)).split('?')[0],
+    );
+    expect(expected.length).to.be.greaterThan(150);
+    expect([...new Set(named)].sort()).to.deep.equal([...new Set(expected)].sort());
+  });
+
+  it('says of each its licence and what it is known by, and every dependency is one of them', () => {
+    for (const { name, licenses = [], hashes = [] } of bom.components) {
+      expect(licenses.length, `the licence of ${name}`).to.be.greaterThan(0);
+      expect(hashes[0]?.alg, `the hash of ${name}`).to.equal('SHA-512');
+    }
+    const refs = new Set(bom.dependencies.map(({ ref }) => ref));
+    for (const { ref, dependsOn } of bom.dependencies)
+      for (const other of dependsOn) expect(refs.has(other), `${ref} needs ${other}`).to.equal(true);
+  });
+});

@@ -1,0 +1,69 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { startOptions } from '../support/start-options.ts';
+
+const UNIT = fileURLToPath(new URL('../../deploy/systemd/vidimus.service', import.meta.url));
+const ANALYZE = '/usr/bin/systemd-analyze';
+/** Of ten, which is no protection at all; what systemd calls OK begins below 5. */
+const MOST_EXPOSED = 1.5;
+const text = readFileSync(UNIT, 'utf8');
+
+describe('The unit for systemd', () => {
+  let folder: string;
+  before(function () {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-unit-'));
+    if (existsSync(ANALYZE)) return;
+    if (process.env['CI'] === 'true') throw new Error('CI needs systemd-analyze.');
+    console.log('    systemd is skipped: install the package systemd of the system to run it');
+    this.skip();
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const analyze = (args: readonly string[]): { failed: boolean; output: string } => {
+    const { status, stdout, stderr } = spawnSync(ANALYZE, args, { encoding: 'utf8' });
+    return { failed: status !== 0, output: stdout + stderr };
+  };
+  /** With programs that are there: the paths are looked at where the package is installed. */
+  const verify = (unit: string) => {
+    const file = join(folder, 'vidimus.service');
+    writeFileSync(file, unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
+    return analyze(['verify', '--man=no', file]);
+  };
+
+  it('is understood, line by line', () => {
+    const { failed, output } = verify(text);
+    expect(failed, output).to.equal(false);
+    expect(output).to.equal('');
+    const planted = verify(text.replace('ProtectSystem=strict', 'ProtectSystem=severe'));
+    expect(planted.failed || planted.output !== '', 'a planted fault').to.equal(true);
+  });
+
+  it('leaves little of the machine to the service', () => {
+    const threshold = `--threshold=${MOST_EXPOSED * 10}`;
+    const judge = (unit: string) => {
+      const file = join(folder, 'vidimus.service');
+      writeFileSync(file, unit);
+      return analyze(['security', '--offline=true', '--no-pager', threshold, file]);
+    };
+    const { failed, output } = judge(text);
+    expect(failed, output).to.equal(false);
+    expect(
+      judge(text.replace('ProtectSystem=strict\n', '').replace('CapabilityBoundingSet=\n', '')).failed,
+    ).to.equal(true);
+  });
+
+  it('starts the service as npm start does, as nobody in particular, with its secrets in a file', () => {
+    const { environment, nodeOptions } = startOptions();
+    for (const [name, value] of Object.entries(environment)) expect(text).to.include(`${name}=${value}`);
+    const [, command = ''] = /^ExecStart=(.*)$/m.exec(text) ?? [];
+    for (const option of nodeOptions) expect(command).to.include(option);
+    expect(text)
+      .to.match(/^DynamicUser=yes$/m)
+      .and.to.match(/^EnvironmentFile=\/etc\/vidimus\/secrets.env$/m);
+    expect(text).to.not.match(/^Environment=.*(SECRET|PASSWORD)/m);
+  });
+});

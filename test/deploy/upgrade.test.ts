@@ -1,0 +1,170 @@
+import { globSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
+import { Releases, stop } from '../support/first-release.ts';
+import {
+  asService,
+  collect,
+  goesOn,
+  type Left,
+  leave,
+  revoke,
+  show,
+  statusOf,
+} from '../support/left-behind.ts';
+import { created, offerBody } from '../support/populated.ts';
+import { ask, issue, present } from '../support/present.ts';
+import { endPrograms } from '../support/program.ts';
+import { runProcess } from '../support/run-command.ts';
+import { createTenant } from '../support/test-service.ts';
+
+/** The number of the last migration that the first release has. */
+const LAST_OF_FIRST = 7;
+
+/** @returns what `work` had to say, again and again, while something starts. */
+async function whileStarting<T>(
+  start: () => Promise<unknown>,
+  work: () => Promise<T>,
+): Promise<readonly T[]> {
+  const said: T[] = [];
+  let isStarted = false;
+  const started = start().finally(() => {
+    isStarted = true;
+  });
+  while (!isStarted) said.push(await work());
+  await started;
+  return said;
+}
+
+describe('Migrations', () => {
+  it('take nothing away that a former release reads, or stand in docs/upgrading.md', () => {
+    const page = readFileSync(new URL('../../docs/upgrading.md', import.meta.url), 'utf8');
+    const files = globSync('adapters/persistence/migrations/*/Migration*.ts');
+    const later = files.filter((file) => Number(/Migration0*(\d+)/.exec(file)?.[1]) > LAST_OF_FIRST);
+    expect(later.length).to.be.greaterThan(20);
+    for (const file of later) {
+      const takesAway = /drop (table|column)|rename (to|column)|alter column \S+ (type|set not null)/i;
+      const [name = ''] = /Migration\d+/.exec(file) ?? [];
+      if (takesAway.test(readFileSync(file, 'utf8'))) expect(page, file).to.include(name);
+    }
+  });
+});
+
+for (const kind of databases()) describe(`From the first release, on ${kind.name}`, suite(kind));
+
+function suite(kind: DatabaseKind) {
+  return function (this: Mocha.Suite) {
+    this.timeout(120_000);
+    let database: TestDatabase | undefined;
+    let releases: Releases;
+    let ports: [number, number];
+
+    beforeEach(async function () {
+      database = await kind.openEmpty();
+      if (database === undefined) return this.skip();
+      ports = [await freePort(createServer), await freePort(createServer)];
+      releases = new Releases(`http://localhost:${ports[0]}`, { DATABASE_URL: database.url });
+    });
+    afterEach(async () => {
+      await endPrograms();
+      releases?.remove();
+      await database?.drop();
+    });
+
+    const leaveBehind = async (): Promise<Left> => {
+      const first = await releases.start('first', ports[0]);
+      const left = await leave(releases.callsTo(ports[0]));
+      await stop(first);
+      return left;
+    };
+
+    it('everything goes on: offers, tokens, requests, what was revoked, and the audit log', async () => {
+      const left = await leaveBehind();
+      await releases.start('present', ports[0]);
+      await goesOn(releases.callsTo(ports[0]), left);
+      const environment = releases.environment(ports[0]);
+      const verified = await runProcess('commands/audit-verify', [], environment);
+      expect(verified.code, verified.stderr).to.equal(0);
+      const examined = await runProcess('commands/doctor', [], environment);
+      expect(examined.code, examined.stdout).to.equal(0);
+    });
+
+    it('goes back with what this release has made, and forward again', async () => {
+      const left = await leaveBehind();
+      const present = await releases.start('present', ports[0]);
+      const calls = releases.callsTo(ports[0]);
+      const { token } = left;
+      const made = await issue(asService(calls), { id: 'acme', token }, 'pid');
+      const openOffer = await created(calls, token, '/issuer/offer', offerBody('pid'));
+      await createTenant(calls, 'later');
+      const kiosk = {
+        clientId: 'kiosk',
+        secret: 'secret-of-the-kiosk-0123456789',
+        roles: ['issuance:offer'],
+      };
+      await created(calls, token, '/client', kiosk);
+      const rotated = await calls.call('POST', '/client/kiosk/rotate-secret?graceSeconds=300', { token });
+      await stop(present);
+
+      const former = await releases.start('first', ports[0]);
+      await goesOn(calls, left);
+      expect(await show(calls, token, made), 'a credential of this release').to.equal(200);
+      await revoke(calls, token, made);
+      expect(await statusOf(calls, made)).to.equal(1);
+      await collect(calls, openOffer.uri);
+      await createTenant(calls, 'meanwhile');
+      await calls.token('kiosk', rotated.body.secret);
+      const refused = await calls.token('kiosk', kiosk.secret).catch((error: Error) => error.message);
+      expect(refused, 'the former secret, in its time of grace').to.include('401');
+      await stop(former);
+
+      await releases.start('present', ports[0]);
+      expect(await statusOf(calls, made)).to.equal(1);
+      expect(await show(calls, token, made)).to.equal(400);
+      const last = await issue(asService(calls), { id: 'acme', token }, 'pid');
+      expect(await show(calls, token, last)).to.equal(200);
+      const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[0]));
+      expect(verified.code, verified.stdout).to.equal(0);
+    });
+
+    if (kind.name === 'postgres')
+      it('both releases serve side by side during an upgrade', async () => {
+        const first = await releases.start('first', ports[0]);
+        const left = await leave(releases.callsTo(ports[0]));
+        const statuses = await whileStarting(
+          () => releases.start('present', ports[1]),
+          async () => {
+            const calls = releases.callsTo(ports[0]);
+            return (await calls.call('POST', '/issuer/offer', { token: left.token, json: offerBody('pid') }))
+              .status;
+          },
+        );
+        expect(new Set(statuses), 'of the first release, while tables are brought up to date').to.have.keys(
+          201,
+        );
+        expect(statuses.length).to.be.greaterThan(10);
+        const [old, fresh] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
+        const { token } = left;
+        // What one begins, the other one ends.
+        for (const [from, to] of [
+          [old, fresh],
+          [fresh, old],
+        ] as const) {
+          const offer = await created(from, token, '/issuer/offer', offerBody('pid'));
+          await collect(to, offer.uri);
+          const held = await issue(asService(from), { id: 'acme', token }, 'pid');
+          const asked = await ask(asService(from), token, 'check');
+          expect((await present(asService(to), asked, held)).status).to.equal(200);
+          await revoke(to, token, held);
+          expect(await show(from, token, held), 'revoked by the other one').to.equal(400);
+          expect(await statusOf(from, held)).to.equal(1);
+        }
+        await goesOn(fresh, left);
+        await stop(first);
+        const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[1]));
+        expect(verified.code, verified.stdout).to.equal(0);
+      });
+  };
+}

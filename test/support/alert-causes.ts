@@ -1,0 +1,217 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import sinon from 'sinon';
+import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
+import { Clock } from '../../application/ports/clock.ts';
+import { Store } from '../../application/ports/store.ts';
+import { freePort } from '../demo/process.ts';
+import { databases, openRaw } from './databases.ts';
+import { Shop } from './present.ts';
+import type { Scrapes } from './promtool.ts';
+import { RawWallet } from './raw-wallet.ts';
+import { sumOf } from './scraped.ts';
+import { startTestService, type TestService } from './test-service.ts';
+
+export const METRICS_TOKEN = 'a-token-of-whoever-reads-metrics';
+
+export async function scrape(address: string): Promise<string> {
+  const answer = await fetch(`${address}/metrics`, { headers: { Authorization: `Bearer ${METRICS_TOKEN}` } });
+  if (answer.status !== 200) throw new Error(`no metrics: ${answer.status}`);
+  return answer.text();
+}
+
+/** Health is looked at for metrics now and then, and whenever somebody asks. */
+export async function scrapeHealth(service: TestService): Promise<string> {
+  await service.call('GET', '/health');
+  return scrape(service.address);
+}
+
+export const measured = (environment: Readonly<Record<string, string>> = {}) =>
+  startTestService({ METRICS_TOKEN, ...environment });
+
+/** What a service of its own measured before and after something happened to it. */
+export async function around(
+  cause: (service: TestService) => Promise<unknown>,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Scrapes> {
+  const service = await measured(environment);
+  try {
+    const before = await scrapeHealth(service);
+    await cause(service);
+    return { before, after: await scrapeHealth(service), at: Date.now() / 1000 };
+  } finally {
+    sinon.restore();
+    await service.close();
+  }
+}
+
+/** The same for a shop, which presents credentials. */
+export async function aroundShop(cause: (shop: Shop) => Promise<unknown>): Promise<Scrapes> {
+  const shop = await Shop.open({}, () => measured());
+  try {
+    const before = await scrapeHealth(shop.service);
+    await cause(shop);
+    return { before, after: await scrapeHealth(shop.service), at: Date.now() / 1000 };
+  } finally {
+    sinon.restore();
+    await shop.close();
+  }
+}
+
+/** Something is broken from the start on. */
+export async function misconfigured(environment: Readonly<Record<string, string>>): Promise<Scrapes> {
+  return { ...(await around(async () => {}, environment)), before: '' };
+}
+
+const times = (count: number, work: () => Promise<unknown>) =>
+  Promise.all(Array.from({ length: count }, work));
+const offer = (shop: Shop) =>
+  shop.call(
+    'POST',
+    '/issuer/offer',
+    { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] },
+    shop.acme.token,
+  );
+
+export async function ended(): Promise<Scrapes> {
+  const service = await measured();
+  const before = await scrapeHealth(service);
+  await service.close();
+  const after = await scrape(service.address).catch(() => undefined);
+  return { before, after, at: Date.now() / 1000 };
+}
+
+/** @param lock statement that keeps what is asked for meanwhile from getting on. */
+async function whileLocked(
+  environment: Readonly<Record<string, string>>,
+  requests: number,
+): Promise<Scrapes> {
+  const [, postgres] = databases();
+  const database = await postgres?.open();
+  if (database === undefined) throw new Error('PostgreSQL is missing');
+  const shop = await Shop.open({}, () => measured({ DATABASE_URL: database.url, ...environment }));
+  const { run, close } = await openRaw(database.url);
+  try {
+    const before = await scrapeHealth(shop.service);
+    await run('begin; lock table sessions in access exclusive mode; select pg_sleep(0)');
+    const waiting = times(requests, () => offer(shop));
+    await setTimeout(500);
+    const after = await scrape(shop.service.address);
+    await run('rollback');
+    await waiting;
+    return { before, after, at: Date.now() / 1000 };
+  } finally {
+    await close();
+    await shop.close();
+    await database.drop();
+  }
+}
+
+export const poolUsedUp = () => whileLocked({ DATABASE_POOL: '2', REQUESTS_AT_ONCE: '10' }, 10);
+export const manyWait = () => whileLocked({ DATABASE_POOL: '2', REQUESTS_AT_ONCE: '4' }, 60);
+
+export const writesRefused = () =>
+  aroundShop(async (shop) => {
+    const store = shop.service.service.container.get(Store);
+    await store.maintenance.time();
+    const { StoreUnwritable } = await import('../../application/ports/store.ts');
+    sinon.stub(store, 'ping').rejects(new StoreUnwritable('read-only'));
+    sinon.stub(store, 'commit').rejects(new StoreUnwritable('read-only'));
+    await times(20, () => offer(shop));
+  });
+
+export const unforeseen = () =>
+  aroundShop(async (shop) => {
+    sinon.stub(shop.service.service.container.get(Store), 'commit').rejects(new TypeError('unforeseen'));
+    await offer(shop);
+  });
+
+export const slowBackend = () =>
+  aroundShop(async (shop) => {
+    const claimsWebhook = { url: `${shop.backend.url}/slow` };
+    const json = { id: 'slow', config: { format: 'dc+sd-jwt' }, claimsWebhook };
+    await shop.call('POST', '/issuer/credentials', json, shop.acme.token);
+    shop.backend.on('/slow', (response) => {
+      globalThis.setTimeout(() => response.end(JSON.stringify({ slow: { name: 'Ada' } })), 1_500);
+    });
+    const asked = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['slow'] };
+    await times(5, async () => {
+      const { body } = await shop.call('POST', '/issuer/offer', asked, shop.acme.token);
+      const wallet = new RawWallet(shop.service, 'acme');
+      await wallet.request(await wallet.accessToken(body.uri), 'slow');
+    });
+  });
+
+export const manyConnections = () =>
+  around(
+    async (service) => {
+      const { port } = new URL(service.address);
+      const open = (): Promise<Socket> =>
+        new Promise((done) => {
+          const socket = connect(Number(port), '127.0.0.1', () => done(socket));
+        });
+      const sockets = await Promise.all(Array.from({ length: 17 }, open));
+      await setTimeout(50);
+      globalThis.setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, 1_000);
+    },
+    { MAX_CONNECTIONS: '20' },
+  );
+
+/** Other tests may hold the processor: until this process has it again. Each scrape begins a new measurement. */
+export async function scrapeCalm(service: TestService): Promise<string> {
+  for (let left = 50; ; left--) {
+    await setTimeout(200);
+    const text = await scrape(service.address);
+    if (left === 0 || sumOf(text, 'nodejs_eventloop_lag_p99_seconds') < 0.1) return text;
+  }
+}
+
+export async function heldThread(): Promise<Scrapes> {
+  let calm = '';
+  const held = await around(async (service) => {
+    calm = await scrapeCalm(service);
+    for (let index = 0; index < 8; index++) {
+      const until = performance.now() + 300;
+      while (performance.now() < until);
+      await setImmediate();
+    }
+  });
+  return { ...held, before: calm };
+}
+
+export const failingSignatures = () =>
+  aroundShop(async (shop) => {
+    const { body } = await offer(shop);
+    sinon.stub(LocalKms.prototype, 'sign').throws(new Error('the key is gone'));
+    const wallet = new RawWallet(shop.service, 'acme');
+    await wallet.accessToken(body.uri).catch(() => {});
+  });
+
+export const wrongClock = () =>
+  around(async ({ service }) => {
+    const clock = service.container.get(Clock);
+    sinon.stub(clock, 'now').callsFake(() => new Date(Date.now() - 300_000));
+  });
+
+export const heldList = () =>
+  around(async ({ service }) => {
+    // What of a list comes to be held is proved elsewhere; the answer of the database rests for a minute.
+    const { maintenance } = service.container.get(Store);
+    sinon.stub(maintenance, 'heldTrustLists').resolves(1);
+    service.container.get((await import('../../application/ports/event-bus.ts')).EventBus).publish({
+      type: 'cache',
+      lists: 'trust-lists',
+    } as never);
+  });
+
+export const failingBackend = () =>
+  aroundShop(async (shop) => {
+    await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
+    shop.backend.on('/told', (response) => response.writeHead(503).end());
+    const held = await shop.issue();
+    for (let index = 0; index < 3; index++) await shop.present(await shop.ask('told'), held);
+  });
+
+export const deadPort = () => freePort(createServer);

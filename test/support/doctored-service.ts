@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createPlain, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { createServer as createSecure } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import type { Finding } from '../../bootstrap/doctor/finding.ts';
+import { freePort } from '../demo/process.ts';
+import { answers, type Running, startProgram } from './program.ts';
+import { type Ended, runProcess } from './run-command.ts';
+import { type Callable, createTenant } from './test-service.ts';
+import { callsTo } from './worker-service.ts';
+
+const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+export const SECRET = 'root-secret-for-the-tests';
+export const MASTER = 'a master secret that is only for tests 0123456789';
+
+type Examined = Ended & { readonly findings: readonly Finding[] };
+
+/** A service that may run, a proxy that may be in front of it, and the doctor who looks at both. */
+export class DoctoredService {
+  readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-doctor-'));
+  readonly port: number;
+  readonly environment: Record<string, string>;
+  readonly #closers: (() => void)[] = [];
+
+  private constructor(port: number) {
+    this.port = port;
+    this.environment = {
+      ...{ PORT: String(port), DATA_FOLDER: this.folder, LOG_LEVEL: 'warn', DRAIN_SECONDS: '0' },
+      ...{ AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: SECRET, MASTER_SECRET: MASTER },
+    };
+  }
+
+  static async make(): Promise<DoctoredService> {
+    return new DoctoredService(await freePort(createServer));
+  }
+
+  async start(more: Readonly<Record<string, string>> = {}): Promise<Running> {
+    const environment = { ...this.environment, ...more, PATH: process.env['PATH'] };
+    const service = startProgram(process.execPath, [MAIN], { environment, cwd: this.folder });
+    await answers(service, `http://127.0.0.1:${this.port}/health`);
+    return service;
+  }
+
+  /** What the doctor says of the settings of the service and `more`, in which no secret may be. */
+  async examine(more: Readonly<Record<string, string>> = {}, ...args: string[]): Promise<Examined> {
+    const ended = await runProcess('commands/doctor', ['--json', ...args], { ...this.environment, ...more });
+    for (const secret of [SECRET, MASTER]) expect(ended.stdout + ended.stderr).to.not.include(secret);
+    return { ...ended, findings: findingsOf(ended) };
+  }
+
+  get calls(): Callable {
+    return callsTo(`http://127.0.0.1:${this.port}`);
+  }
+
+  /** @returns the token of its administrator. */
+  async makeTenant(): Promise<string> {
+    return (await createTenant(this.calls, 'acme')).token;
+  }
+
+  /** A proxy in front of the service, which does with requests what `change` says. @returns its address. */
+  async startProxy(change: ProxyChange = {}): Promise<string> {
+    const handle = proxyTo(this.port, change);
+    const server = change.certificate ? createSecure(change.certificate, handle) : createPlain(handle);
+    this.#closers.push(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return `${change.certificate ? 'https' : 'http'}://localhost:${port}`;
+  }
+
+  /** Programs are ended before. */
+  remove(): void {
+    for (const close of this.#closers.splice(0)) close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export type ProxyChange = {
+  readonly loses?: string;
+  readonly losesAnswer?: string;
+  readonly hides?: string;
+  readonly maxBody?: number;
+  readonly certificate?: { readonly key: string; readonly cert: string };
+};
+
+function proxyTo(port: number, { loses, losesAnswer, hides, maxBody }: ProxyChange) {
+  return (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const isLarge = Number(incoming.headers['content-length'] ?? 0) > (maxBody ?? Infinity);
+    if (isLarge || (hides !== undefined && incoming.url?.startsWith(hides)))
+      return outgoing
+        .writeHead(isLarge ? 413 : 404, { 'Content-Type': 'text/html', Connection: 'close' })
+        .end('<html>');
+    const headers = Object.fromEntries(Object.entries(incoming.headers).filter(([name]) => name !== loses));
+    const onward = request(
+      { port, host: '127.0.0.1', path: incoming.url, method: incoming.method, headers },
+      (answer) => {
+        const kept = Object.entries(answer.headers).filter(([name]) => name !== losesAnswer);
+        outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(kept));
+        answer.pipe(outgoing);
+      },
+    );
+    onward.on('error', () => outgoing.destroy());
+    return incoming.pipe(onward);
+  };
+}
+
+function findingsOf({ stdout, stderr }: Ended): readonly Finding[] {
+  try {
+    return (JSON.parse(stdout) as { findings: Finding[] }).findings;
+  } catch {
+    throw new Error(`the doctor did not say what it found: ${stdout}${stderr}`);
+  }
+}
+
+export function messages(findings: readonly Finding[], outcome?: Finding['outcome'], check?: string): string {
+  return findings
+    .filter(
+      (each) =>
+        (outcome === undefined || each.outcome === outcome) && (check === undefined || each.check === check),
+    )
+    .map(({ message }) => message)
+    .join('\n');
+}

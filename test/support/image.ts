@@ -1,0 +1,134 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+/** A Dockerfile as it is written: instructions with all of their text, without comments. */
+export type Instruction = { readonly name: string; readonly text: string };
+
+export function instructionsOf(file: string): readonly Instruction[] {
+  const text = readFileSync(file, 'utf8')
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, '');
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [, name = '', rest = ''] = /^([A-Z]+)\s+(.*)$/.exec(line) ?? [];
+      return { name, text: rest };
+    });
+}
+
+export type Image = {
+  /** Where the root of the image is on this machine. */
+  readonly root: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly workingFolder: string;
+  readonly command: readonly string[];
+  readonly healthCommand: readonly string[];
+};
+
+/**
+ * Does what a container engine would do with a Dockerfile, in a folder instead of a container: none is needed for it, and the
+ * machine stands in for the base. Paths of the image are those below `folder`.
+ */
+export function buildImage(context: string, folder: string): Image {
+  const stages = new Map<string, Stage>();
+  let stage = new Stage(join(folder, 'none'));
+  for (const { name, text } of instructionsOf(join(context, 'Dockerfile'))) {
+    if (name === 'FROM') {
+      const alias = /\bAS (\S+)$/.exec(text)?.[1] ?? 'image';
+      stage = new Stage(join(folder, alias));
+      stages.set(alias, stage);
+    } else if (name === 'COPY') stage.copy(text, context, stages);
+    else stage.do(name, text);
+  }
+  return stage;
+}
+
+/** The first folders of the image that are its own; others are those of the machine. */
+const OWN = /(?<![\w.])\/(app|data)(?=[\s/'"]|$)/g;
+
+class Stage implements Image {
+  readonly root: string;
+  readonly environment: Record<string, string> = {};
+  workingFolder: string;
+  command: readonly string[] = [];
+  healthCommand: readonly string[] = [];
+
+  constructor(root: string) {
+    this.root = root;
+    this.workingFolder = root;
+    mkdirSync(root, { recursive: true });
+  }
+
+  do(name: string, text: string): void {
+    const here = text.replaceAll(OWN, `${this.root}/$1`);
+    switch (name) {
+      case 'WORKDIR':
+        this.workingFolder = here;
+        mkdirSync(here, { recursive: true });
+        break;
+      case 'ENV':
+        for (const [, key = '', value = ''] of text.matchAll(/(\S+?)=(\S+)/g))
+          this.environment[key] = value.replaceAll(OWN, `${this.root}/$1`);
+        break;
+      case 'RUN':
+        this.#run(here);
+        break;
+      case 'CMD':
+        this.command = JSON.parse(text) as string[];
+        break;
+      case 'HEALTHCHECK':
+        this.healthCommand = JSON.parse(text.slice(text.indexOf('['))) as string[];
+        break;
+      default:
+        if (!['ARG', 'USER', 'VOLUME', 'EXPOSE'].includes(name)) throw new Error(`${name} is not known here`);
+    }
+  }
+
+  copy(text: string, context: string, stages: ReadonlyMap<string, Stage>): void {
+    const words = text.split(/\s+/);
+    const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined;
+    const source = from === undefined ? context : (stages.get(from)?.root ?? '');
+    const target = words.pop() ?? '';
+    const ignored =
+      from === undefined ? readFileSync(join(context, '.dockerignore'), 'utf8').split('\n') : [];
+    for (const word of words) {
+      const path = join(source, word);
+      const name = word === '.' ? '' : word;
+      const isFolder = target.endsWith('/');
+      const to = resolve(this.workingFolder, isFolder ? join(target, name.split('/').at(-1) ?? '') : target);
+      mkdirSync(dirname(to), { recursive: true });
+      const filter = (file: string) =>
+        !ignored.includes(file.slice(context.length).replace(/^\/+/, '') || '.');
+      for (const each of word === '.'
+        ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path }))
+        : [''])
+        if (filter(join(path, each)))
+          cpSync(join(path, each), each === '' ? to : join(to, each), {
+            recursive: true,
+            filter,
+            verbatimSymlinks: true,
+          });
+    }
+  }
+
+  /** What makes files of another account is for the engine, where this runs without its rights. */
+  #run(command: string): void {
+    const tools = join(this.root, '.tools');
+    mkdirSync(tools, { recursive: true });
+    if (process.getuid?.() !== 0) writeFileSync(join(tools, 'chown'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+    const env = {
+      ...this.environment,
+      HOME: process.env['HOME'],
+      PATH: `${tools}:${process.env['PATH']}`,
+      // What `npm ci` downloaded is taken again.
+      npm_config_prefer_offline: 'true',
+    };
+    execFileSync('/bin/sh', ['-euc', command], {
+      cwd: this.workingFolder,
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+  }
+}

@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import { checkClock } from '../../../bootstrap/doctor/database-check.ts';
+import { checkDefaults } from '../../../bootstrap/doctor/defaults-check.ts';
+import { daysUntil, type Finding, made } from '../../../bootstrap/doctor/finding.ts';
+import { checkMachine, type Machine } from '../../../bootstrap/doctor/machine-check.ts';
+import { endingOf } from '../../../bootstrap/doctor/stored-check.ts';
+import { readSettings } from '../../../config/settings.ts';
+import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+
+const NOW = new Date('2026-06-01T00:00:00Z');
+const inDays = (days: number) => new Date(NOW.getTime() + days * 86_400_000);
+const VALID = {
+  NODE_ENV: 'production',
+  PUBLIC_URL: 'https://id.acme.example',
+  TRUST_PROXY: '1',
+  MASTER_SECRET: 'a master secret that is only for tests 0123456789',
+  AUTH_CLIENT_ID: 'root',
+  AUTH_CLIENT_SECRET: 'secret-of-the-operator',
+  DATA_FOLDER: '/nowhere/at/all',
+  DATABASE_URL: 'postgres://vidimus:hidden-word@127.0.0.1:5432/vidimus',
+};
+const summary = (findings: readonly Finding[]) =>
+  findings.map(({ outcome, message }) => `${outcome}: ${message}`).join('\n');
+
+describe('the doctor, about defaults', () => {
+  const judge = (changes: Record<string, string>) => checkDefaults(readSettings({ ...VALID, ...changes }));
+
+  it('has nothing to say of a service that is set up for production', () => {
+    expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok']);
+  });
+
+  it('has nothing to say of one on a desk', () => {
+    const { PUBLIC_URL: _address, NODE_ENV: _mode, DATABASE_URL: _database, ...rest } = VALID;
+    expect(checkDefaults(readSettings(rest)).map(({ outcome }) => outcome)).to.deep.equal(['ok']);
+  });
+
+  for (const [what, changes, words] of [
+    ['no proxy is trusted', { TRUST_PROXY: 'false' }, 'TRUST_PROXY is false'],
+    ['the mode is another one', { NODE_ENV: 'development' }, 'NODE_ENV is not production'],
+    ['an address is http', { NODE_ENV: 'development', PUBLIC_URL: 'http://id.acme.example' }, 'is http'],
+    ['nobody else reaches it', { PUBLIC_URL: 'https://localhost' }, 'no wallet reaches'],
+    [
+      'the database is read along',
+      { DATABASE_URL: 'postgres://u:hidden-word@db.acme.example/v' },
+      'db.acme.example',
+    ],
+    ['the broker is read along', { AMQP_URL: 'amqp://u:hidden-word@mq.acme.example' }, 'mq.acme.example'],
+    ['everything may be called', { OUTBOUND_ALLOW: '0.0.0.0/0' }, 'OUTBOUND_ALLOW has 0.0.0.0/0'],
+    ['nothing is limited', { RATE_LIMIT_TOKEN: '0' }, 'RATE_LIMIT_TOKEN is 0'],
+    ['nothing is logged', { LOG_LEVEL: 'silent' }, 'LOG_LEVEL is silent'],
+  ] as const) {
+    it(`warns where ${what}`, () => {
+      const findings = judge(changes);
+      const found = findings.filter(({ message }) => message.includes(words));
+      expect(found, summary(findings)).to.have.length(1);
+      expect(found[0]?.outcome).to.equal('warning');
+      expect(found[0]?.advice).to.be.a('string');
+      expect(JSON.stringify(findings)).to.not.include('hidden-word');
+    });
+  }
+});
+
+describe('the doctor, about the machine', () => {
+  const good: Machine = { nodeVersion: '24.21.0', memoryMib: 4_096, heapMib: 2_048, diskMib: () => 50_000 };
+  const judge = (machine: Partial<Machine>, changes: Record<string, string> = {}) =>
+    checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), {
+      ...good,
+      ...machine,
+    });
+  const of = (check: string, findings: readonly Finding[]) =>
+    findings.find((finding) => finding.check === check)?.outcome;
+
+  it('is content with one that suffices', () => {
+    expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok', 'ok', 'ok']);
+  });
+
+  for (const [check, outcome, machine, changes] of [
+    ['node', 'fault', { nodeVersion: '20.20.2' }, {}],
+    ['node', 'fault', { nodeVersion: '24.6.0' }, {}],
+    ['node', 'warning', { nodeVersion: '25.1.0' }, {}],
+    ['memory', 'fault', { memoryMib: 256 }, {}],
+    ['memory', 'warning', { memoryMib: 400 }, {}],
+    ['memory', 'warning', { memoryMib: 65_536 }, { CACHE_MEMORY: '2000' }],
+    ['memory', 'fault', {}, { WORKERS: '32', DATABASE_URL: VALID.DATABASE_URL }],
+    ['disk', 'fault', { diskMib: () => 20 }, {}],
+    ['disk', 'warning', { diskMib: () => 1_000 }, {}],
+    ['disk', 'ok', { diskMib: () => 20 }, { DATABASE_URL: VALID.DATABASE_URL }],
+  ] as const) {
+    it(`says ${outcome} of ${check} with ${JSON.stringify({ ...machine, ...changes })}`, () => {
+      expect(of(check, judge(machine, changes))).to.equal(outcome);
+    });
+  }
+});
+
+describe('the doctor, about time', () => {
+  it('allows clocks to be a minute apart, and says which way they are', () => {
+    expect(checkClock(0, 60_000).outcome).to.equal('ok');
+    expect(checkClock(0, 61_000).outcome).to.equal('fault');
+    expect(checkClock(0, 61_000).message).to.include('61 seconds ahead of');
+    expect(checkClock(61_000, 0).message).to.include('61 seconds behind');
+  });
+
+  it('counts whole days', () => {
+    expect(daysUntil(inDays(2.9), NOW)).to.equal(2);
+    expect(daysUntil(inDays(-2.9), NOW)).to.equal(-2);
+  });
+
+  const chain = (leafDays: number, rootDays: number | undefined, changes: Partial<KeyChain> = {}) =>
+    ({
+      id: 'signing',
+      tenantId: 'acme',
+      usages: ['signing'],
+      rotationEnabled: false,
+      active: { notAfter: inDays(leafDays) },
+      ...(rootDays === undefined ? {} : { root: { notAfter: inDays(rootDays) } }),
+      ...changes,
+    }) as unknown as KeyChain;
+
+  for (const [what, given, expected] of [
+    ['nothing of one that lasts', chain(300, 3000), []],
+    ['that a certificate ends soon', chain(29, 3000), ['warning']],
+    ['nothing where it renews itself', chain(29, 3000, { rotationEnabled: true }), []],
+    [
+      'that one from outside ends, which nothing renews',
+      chain(29, undefined, { rotationEnabled: true }),
+      ['warning'],
+    ],
+    [
+      'that one has ended, although it was to renew itself',
+      chain(-1, 3000, { rotationEnabled: true }),
+      ['fault'],
+    ],
+    ['that an authority ends', chain(300, 10), ['warning']],
+    ['nothing of one that signs nothing', chain(-1, undefined, { usages: [] }), []],
+  ] as const) {
+    it(`says ${what}`, () => {
+      const findings = endingOf(given, NOW);
+      expect(findings.map(({ outcome }) => outcome)).to.deep.equal(expected);
+      for (const { message } of findings) expect(message).to.include('"signing" of acme');
+    });
+  }
+
+  it('makes a fault of a check that breaks, and goes on', async () => {
+    const [finding] = await made('broker', () => Promise.reject(new Error('no way')));
+    expect(finding).to.include({ check: 'broker', outcome: 'fault' });
+    expect(finding?.message).to.include('no way');
+  });
+});

@@ -1,0 +1,111 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, bundleDemo, DIST, ROOT } from './build.mjs';
+
+/**
+ * `npm run package [-- <folder>]`: writes the package that is installed with `npm install <file>`. It is put together in a
+ * folder of its own, since `npm pack` as it is runs no script here (`.npmrc`), and would take parts of former builds along.
+ */
+const LEFT_OUT = /\.map$|(^|\/)(sources\.txt|dropped\.json)$/;
+const COPIED = ['LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'bootstrap/commands/vidimus.mjs'];
+
+const PAGES = 'swagger-ui-dist';
+const PAGES_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'LICENSE', 'NOTICE'];
+/** What stands in the place of the package that counts installations. */
+const REPLACED = '@scarf/scarf';
+
+/** @returns the path of the file. */
+export async function makePackage(target) {
+  await build();
+  const stage = mkdtempSync(join(tmpdir(), 'vidimus-package-'));
+  try {
+    for (const file of COPIED) copy(stage, file);
+    const beside = globSync('{docs,deploy}/**/*.*', { cwd: ROOT, exclude: isSecret });
+    for (const file of beside) copy(stage, file);
+    copyBuilt(stage);
+    await addDemo(stage);
+    addPages(stage);
+    write(stage, 'package.json', asText(manifest()));
+    const options = { cwd: stage, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] };
+    const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', resolve(target)];
+    const packed = Object.values(JSON.parse(execFileSync('npm', args, options)));
+    return join(resolve(target), packed[0].filename);
+  } finally {
+    rmSync(stage, { recursive: true, force: true });
+  }
+}
+
+/** What `make-secrets.sh` left here is nobody else's business. */
+function isSecret(path) {
+  return /(^|\/)(secrets|\.env)$/.test(path);
+}
+
+function copy(stage, file) {
+  mkdirSync(dirname(join(stage, file)), { recursive: true });
+  cpSync(join(ROOT, file), join(stage, file));
+}
+
+/** What this build wrote; parts of builds before are kept for processes that run here, which nobody else has. */
+function copyBuilt(stage) {
+  const dropped = Object.keys(readJson(join(DIST, 'dropped.json')));
+  const isShipped = (file) => !LEFT_OUT.test(file) && !dropped.includes(file.split('/').at(-1));
+  for (const file of globSync('**/*.{js,txt}', { cwd: DIST }).filter(isShipped))
+    copy(stage, join('dist', file));
+  for (const file of globSync('config/examples/**/*.*', { cwd: ROOT }))
+    cpSync(join(ROOT, file), join(stage, 'dist', file), { recursive: true });
+}
+
+async function addDemo(stage) {
+  const { files, notices } = await bundleDemo();
+  for (const { path, contents } of files) write(stage, relative(ROOT, path), contents);
+  write(stage, 'dist/test/demo/third-party-notices.txt', notices);
+}
+
+/**
+ * Without what is only for developers, and with every package that production has, at the version that was tested: npm
+ * takes a lock file from no package. It stays private: a file is handed on, and nothing is published by mistake.
+ */
+function manifest() {
+  const {
+    devDependencies: _dev,
+    scripts: _scripts,
+    overrides: _overrides,
+    files: _files,
+    ...rest
+  } = readJson(join(ROOT, 'package.json'));
+  const { packages } = readJson(join(ROOT, 'package-lock.json'));
+  const ofProduction = Object.entries(packages).flatMap(([path, { dev, optional, version }]) => {
+    const name = /^node_modules\/((@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
+    return name === undefined || dev || optional || name === REPLACED ? [] : [[name, version]];
+  });
+  return { ...rest, dependencies: Object.fromEntries(ofProduction), bundleDependencies: [PAGES] };
+}
+
+/**
+ * The package of the API reference counts installations by one of its own, which `overrides` replaces here, and nowhere
+ * else. So it comes along without.
+ */
+function addPages(stage) {
+  const from = join(ROOT, 'node_modules', PAGES);
+  const { dependencies: _counts, scripts: _scripts, ...rest } = readJson(join(from, 'package.json'));
+  for (const file of PAGES_FILES)
+    write(stage, join('node_modules', PAGES, file), readFileSync(join(from, file)));
+  write(stage, join('node_modules', PAGES, 'package.json'), asText(rest));
+}
+
+function readJson(file) {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+const asText = (value) => `${JSON.stringify(value, null, 2)}\n`;
+
+function write(stage, file, contents) {
+  mkdirSync(dirname(join(stage, file)), { recursive: true });
+  writeFileSync(join(stage, file), contents);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  console.log(await makePackage(process.argv[2] ?? '.'));
