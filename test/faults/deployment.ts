@@ -12,6 +12,8 @@ import { type Answer, type Callable, type CallOptions, ROOT } from '../support/t
 import { Refused, send } from './calls.ts';
 
 const START_MS = 60_000;
+/** How often a balancer looks. */
+const NOTICED_MS = 100;
 const STOP_MS = 30_000;
 const KEPT_ERRORS = 4_000;
 
@@ -65,6 +67,7 @@ export class Deployment implements Callable {
       OUTBOUND_ALLOW: '127.0.0.1/32',
       LOG_LEVEL: 'warn',
       DATABASE_TIMEOUT: '5',
+      DRAIN_SECONDS: '1',
       STATUS_CAPACITY: '1000',
       ...Object.fromEntries(['TOKEN', 'NONCE', 'LOGIN', 'OFFER'].map((name) => [`RATE_LIMIT_${name}`, '0'])),
       ...options.environment,
@@ -150,9 +153,16 @@ export class Deployment implements Callable {
     await this.#signal(at, 'SIGKILL');
   }
 
-  /** In order. @returns how it ended. */
+  /** In order. As behind a balancer, it gets calls until it says that it is not ready for more. */
   async stop(at: number): Promise<void> {
-    await this.#signal(at, 'SIGTERM');
+    const member = this.#at(at);
+    const ended = this.#signal(at, 'SIGTERM');
+    while (member.isServing) {
+      const answer = await this.callAt(at, 'GET', '/health/ready').catch(() => undefined);
+      member.isServing = member.isServing && answer?.status === 200;
+      await pause(NOTICED_MS);
+    }
+    await ended;
   }
 
   async #signal(at: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
