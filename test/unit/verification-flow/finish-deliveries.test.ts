@@ -111,6 +111,25 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect([world.webhooks.calls.length, await due()]).to.deep.equal([1, []]);
   });
 
+  it('is not made while its tenant is suspended, but afterwards', async () => {
+    const id = await brokenOff();
+    const become = (status: 'active' | 'suspended') =>
+      world.store.forTenant(
+        ACME,
+        async ({ tenant }) => {
+          await tenant.save({ ...(await tenant.get()), status });
+        },
+        { by: 'system' },
+      );
+    await become('suspended');
+    await finishDeliveries.execute(later(70), 10);
+    expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([1, 'fetched']);
+    expect(await world.store.maintenance.dueDeliveries(later(80), 10, 10), 'not at once').to.deep.equal([]);
+    await become('active');
+    await finishDeliveries.execute(later(3_600), 10);
+    expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([2, 'completed']);
+  });
+
   it('is looked at later when nobody can read it now', async () => {
     await brokenOff();
     const { read } = world.store;
