@@ -1,5 +1,6 @@
+import { endedBy } from '../../domain/sessions/delivered.ts';
 import { bodyOf } from '../../domain/sessions/redelivery.ts';
-import { type Delivery, isTerminal, type Session } from '../../domain/sessions/session.ts';
+import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
 import { SERVING } from '../../domain/tenants/tenant.ts';
 import { record } from '../attempt.ts';
@@ -17,8 +18,6 @@ import { SessionNotes } from './session-notes.ts';
 const OF_EACH_TENANT = 4;
 /** Until one that could not even be read, or whose tenant is suspended, is looked at again. */
 const POSTPONED_MS = 600_000;
-
-const NOT_DELIVERED = 'the webhook failed';
 
 /**
  * Brings deliveries to an end whose process died during the call: the backend is called once more with the same delivery, and
@@ -94,21 +93,17 @@ export class FinishDeliveries extends needs({
     }
   }
 
-  /** An open presentation session waited for nothing but this. */
   async #record(session: Session, delivery: Delivery): Promise<void> {
     const { sessionNotes, log } = this.ports;
     const { tenantId, id } = session;
-    const { result, detail = NOT_DELIVERED } = delivery;
-    const ends = delivery.webhook === 'presentation' && !isTerminal(session.status);
-    const isFailed = result !== 'delivered';
-    const failure = { code: 'webhook_failed', message: detail } as const;
+    const end = endedBy(session, delivery);
     await sessionNotes.note(
       session,
-      (outcome) => ({ ...withDelivery(outcome, delivery), ...(ends && isFailed && { failure }) }),
-      ends ? (isFailed ? 'fail' : 'complete') : undefined,
+      (outcome) => ({ ...withDelivery(outcome, delivery), ...end.outcome }),
+      end.event,
     );
     log.info('a delivery that was broken off is finished', {
-      ...{ tenantId, sessionId: id, delivery: delivery.id, result },
+      ...{ tenantId, sessionId: id, delivery: delivery.id, result: delivery.result },
     });
   }
 }

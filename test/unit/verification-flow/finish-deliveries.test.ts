@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { FinishDeliveries } from '../../../application/sessions/finish-deliveries.ts';
+import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
 import { SessionNotes } from '../../../application/sessions/session-notes.ts';
 import type { Change, Committed } from '../../../domain/changes/change.ts';
 import { ACME, formOf, present, World } from './kit.ts';
@@ -103,6 +104,22 @@ describe('A presentation whose process dies while its backend is called', () => 
     await finishDeliveries.execute(afterwards, 10);
     expect((await world.session(id)).status).to.equal('completed');
   });
+
+  for (const [what, answer, expected] of [
+    ['taken', undefined, ['completed', undefined]],
+    ['refused', new WebhookError('bad_status', 'HTTP 500', { status: 500 }), ['failed', 'webhook_failed']],
+  ] as const) {
+    it(`ends by a client that makes it before the job does, when it is ${what}`, async () => {
+      const id = await brokenOff();
+      world.webhooks.answer = answer;
+      world.clock.time += 61_000;
+      const [pending] = (await world.session(id)).outcome?.deliveries ?? [];
+      await new RetryDelivery(world).execute(await world.caller(), id, pending?.id ?? '');
+      const { status, outcome } = await world.session(id);
+      expect([status, outcome?.failure?.code]).to.deep.equal(expected);
+      expect([world.webhooks.calls.length, await due()]).to.deep.equal([2, []]);
+    });
+  }
 
   it('leaves nothing behind when its session is gone', async () => {
     const id = await brokenOff();
