@@ -78,7 +78,8 @@ describe('The compose file', () => {
 
   it('has the processes believe the proxy alone who calls: others reach them from the machine itself', () => {
     const addressOf = (name: string) =>
-      (compose.services[name]?.networks as { front?: { ipv4_address?: string } }).front?.ipv4_address;
+      (compose.services[name]?.networks as { front?: { ipv4_address?: string } } | undefined)?.front
+        ?.ipv4_address;
     const proxy = addressOf('nginx');
     expect(proxy).to.be.a('string');
     for (const name of ['vidimus-1', 'vidimus-2'])
