@@ -10,6 +10,7 @@ import { rawSql } from '../support/raw-sql.ts';
 import { TestRegistrar } from '../support/registrar.ts';
 
 const PAGE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+const INSTALLING = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
 const FRAMES = framesOf(PAGE).filter(({ language }) => language === 'sh');
 /** What needs servers of its own: run in docs-rotation.test.ts, or there it is said why not. */
 const ELSEWHERE = [
@@ -79,6 +80,12 @@ describe('the commands of the page for operators', function () {
     type(`curl -sS -o /dev/null -w '%{http_code}' "$BASE${path}" -H "Authorization: Bearer ${token}"`);
 
   it('begin with what the others need', async () => {
+    // Its secrets are filled in before it starts, which is done below.
+    const unit = framesOf(INSTALLING).find(
+      ({ section, language }) => section === 'systemd' && language === 'sh',
+    );
+    await type(unit?.text.replace(/^systemctl .*$/m, '') ?? 'false');
+    expect(existsSync(join(machine.folder, 'system/vidimus.service'))).to.equal(true);
     const [script, functions, operator] = framesIn('What the commands need');
     if (script === undefined || functions === undefined || operator === undefined) throw new Error('three');
     await type(script.text);

@@ -95,6 +95,7 @@ describe('the commands of the page for operators that exchange secrets of others
     machine.set('BAO_ADDR', vault.address);
     machine.set('BAO_TOKEN', vault.rootToken);
     configure(`VAULT_SECRET_ID=${data.secret_id}`);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the configuration
     const auth = { method: 'approle', roleId: 'vidimus', secretId: '${VAULT_SECRET_ID}' };
     const house = { type: 'vault', address: vault.address, auth };
     const providers = { local: { type: 'local' }, house };

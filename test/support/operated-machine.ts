@@ -70,7 +70,7 @@ export class OperatedMachine {
 
   #furnish(): void {
     const { folder } = this;
-    for (const name of ['bin', 'data', 'cron.d', 'backups', 'far', 'opt/node_modules/.bin'])
+    for (const name of ['bin', 'system', 'data', 'cron.d', 'backups', 'far', 'opt/node_modules/.bin'])
       mkdirSync(join(folder, name), { recursive: true });
     symlinkSync(process.execPath, join(folder, 'opt/node_modules/.bin/node'));
     symlinkSync(ROOT, join(folder, 'opt/node_modules/vidimus'));
@@ -91,6 +91,7 @@ export class OperatedMachine {
     const place = `${hostname}:${at || 5432}`;
     this.instead.push(
       ['/opt/vidimus', join(folder, 'opt')],
+      ['/etc/systemd/system', join(folder, 'system')],
       ['/etc/vidimus', join(folder, 'etc')],
       ['/var/lib/vidimus', join(folder, 'data')],
       ['/usr/local/sbin', join(folder, 'bin')],
