@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { OPERATIONS } from '../../adapters/http/operation-ids.ts';
 import { isSetting } from '../../config/settings.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -58,6 +59,12 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     Helm: [NAMES, NAMES],
   },
 };
+
+/** Of an operation, whatever stands for its parameters. */
+const patternOf = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
+/** Of the service, of Node, or of the compose file. */
+const isVariable = (name: string) =>
+  isSetting(name) || name === 'NODE_OPTIONS' || read('deploy/compose.yaml').includes(`\${${name}:`);
 
 type Found = { readonly heading: string; readonly text: string };
 
@@ -131,6 +138,17 @@ describe('commands of the guides for operators', () => {
       );
       for (const test of new Set(Object.values(held).flat()))
         if (test !== NAMES) expect(read(test), test).to.include(page);
+    });
+
+    it(`${page}: names operations and settings in its sentences that there are`, () => {
+      const text = read(`docs/${page}`).replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+      for (const [, method, path = ''] of text.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s?`]*)/g))
+        expect(
+          OPERATIONS.some((each) => patternOf(each).test(`${method} ${path}`)),
+          `${method} ${path}`,
+        ).to.equal(true);
+      for (const [, name = ''] of text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g))
+        expect(isVariable(name), name).to.equal(true);
     });
 
     it(`${page}: names files, settings, commands and options that there are`, () => {
