@@ -93,6 +93,16 @@ function suite(kind: DatabaseKind) {
       const json = { ...query(backend.url), trustAnchors: [], responseMode: 'direct_post' };
       const refused = await calls.call('POST', '/verifier/config', { token: own, json });
       expect(refused.status, 'what its profile refuses').to.equal(400);
+      const kiosk = {
+        clientId: 'kiosk',
+        secret: 'secret-of-the-kiosk-0123456789',
+        roles: ['issuance:offer'],
+      };
+      await created(calls, token, '/client', kiosk);
+      const ended = await calls.token('kiosk', kiosk.secret);
+      expect((await calls.call('POST', '/client/kiosk/rotate-secret', { token })).status).to.equal(201);
+      const statusWith = async (of: string) => (await calls.call('GET', '/session', { token: of })).status;
+      expect(await statusWith(ended), 'a token of a secret that was rotated').to.equal(401);
       await stop(first);
 
       const former = await releases.start('first', port);
@@ -102,6 +112,7 @@ function suite(kind: DatabaseKind) {
       const taken = await calls.call('POST', '/verifier/config', { token: own, json });
       expect(taken.status, `what the profile refuses: ${taken.text}`).to.equal(201);
       expect(await get('/issuer/credentials/kept')).to.not.have.property('subjectClaims');
+      expect(await statusWith(ended), 'the same token').to.equal(200);
       const change = { token, json: { lifeTime: 86_400 } };
       const written = await calls.call('PATCH', '/issuer/credentials/written', change);
       expect(written.status, written.text).to.equal(200);
@@ -116,6 +127,7 @@ function suite(kind: DatabaseKind) {
       expect((await get('/issuer/credentials/kept')).subjectClaims).to.deep.equal([['number']]);
       expect((await get('/issuer/credentials/written')).subjectClaims ?? null, 'lost').to.equal(null);
       expect(await signature()).to.match(/^v1,/);
+      expect(await statusWith(ended)).to.equal(401);
       expect(await revokedOf(), 'all but the one that the first release issued').to.equal(2);
     });
 
