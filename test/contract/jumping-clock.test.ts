@@ -62,9 +62,9 @@ for (const kind of databases()) {
       container.bind(Store).toConstantValue(store);
       container.bind(Clock).toConstantValue({ now: () => new Date() });
       container.bind(EventBus).toConstantValue({ publish: () => {} } as unknown as EventBus);
-      container
-        .bind(Log)
-        .toConstantValue({ info: () => {}, warn: () => {}, error: () => {} } as unknown as Log);
+      const within = <T>(_context: unknown, work: () => T): T => work();
+      const log = { info: () => {}, warn: () => {}, error: () => {}, within };
+      container.bind(Log).toConstantValue(log as unknown as Log);
       container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
       container.bind(TenantConfigurations).toConstantValue({} as unknown as TenantConfigurations);
       container.bind(RenewKeyChains).toConstantValue(nothing as unknown as RenewKeyChains);
