@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -7,9 +6,11 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { framesOf, Terminal } from '../support/docs-walk.ts';
+import { hasPrograms } from '../support/has-programs.ts';
 import { createTenant } from '../support/test-service.ts';
 import { callsTo } from '../support/worker-service.ts';
 
+const NAME = 'docs/backup-and-restore.md';
 const PAGE = readFileSync(new URL('../../docs/backup-and-restore.md', import.meta.url), 'utf8');
 const BLOCKS = framesOf(PAGE.replaceAll(/^ {3}/gm, '')).filter(({ language }) => language === 'sh');
 const blockWith = (part: string): string => {
@@ -21,21 +22,6 @@ const START = 'npm start';
 const FENCE = 'npm run restore:fence';
 /** A command of the table of backups. */
 const inTable = (program: string) => new RegExp(`\`(${program} [^\`]+)\``).exec(PAGE)?.[1] ?? 'false';
-
-function has(...programs: string[]): boolean {
-  const missing = programs.filter((name) => {
-    try {
-      execFileSync(name, ['--version'], { stdio: 'ignore' });
-      return false;
-    } catch {
-      return true;
-    }
-  });
-  if (missing.length === 0) return true;
-  if (process.env['CI'] === 'true') throw new Error(`install what the page uses: ${missing.join(' ')}`);
-  console.log(`    skipped: docs/backup-and-restore.md (needs ${missing.join(' ')})`);
-  return false;
-}
 
 describe('the commands of the page about backups', function () {
   this.timeout(120_000);
@@ -95,7 +81,7 @@ describe('the commands of the page about backups', function () {
   });
 
   it('bring back a file of SQLite, which is fenced before it serves, or served by the word of an operator', async function () {
-    if (!has('sqlite3')) return this.skip();
+    if (!hasPrograms(NAME, ['sqlite3'])) return this.skip();
     await open({}, {});
     await live(inTable('sqlite3'));
     await type(blockWith('mkdir lost'));
@@ -125,7 +111,8 @@ describe('the commands of the page about backups', function () {
   it('bring back a dump of PostgreSQL in another database', async function () {
     const [, postgres] = databases();
     database = await postgres?.openEmpty();
-    if (database === undefined || !has('pg_dump', 'pg_restore', 'createdb')) return this.skip();
+    if (database === undefined || !hasPrograms(NAME, ['pg_dump', 'pg_restore', 'createdb']))
+      return this.skip();
     const { hostname, port, username, password, pathname } = new URL(database.url);
     const name = pathname.slice(1);
     restored = new URL(`/${name}_restored`, database.url).href;

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Block, framesOf } from '../support/docs-walk.ts';
+import { hasPrograms } from '../support/has-programs.ts';
 import { hasNginx } from '../support/nginx.ts';
 import { OperatedMachine } from '../support/operated-machine.ts';
 import { findServer } from '../support/postgres-server.ts';
@@ -19,24 +19,9 @@ const ELSEWHERE = [
   'The login at Vault',
   'The PIN of an HSM',
 ];
+const PROGRAMS = ['curl', 'jq', 'openssl', 'psql', 'pg_dump'];
 const ADMINISTRATOR = `export TOKEN="$(token acme-admin "$ADMIN_SECRET")"`;
 const ROLES = '"clients:manage","issuance:manage","issuance:offer","presentation:manage","registrar:manage"';
-
-function hasPrograms(): boolean {
-  const missing = ['curl', 'jq', 'openssl', 'psql', 'pg_dump'].filter((name) => {
-    try {
-      execFileSync(name, ['--version'], { stdio: 'ignore' });
-      return false;
-    } catch {
-      return name !== 'openssl';
-    }
-  });
-  if (missing.length === 0) return true;
-  if (process.env['CI'] === 'true')
-    throw new Error(`install what docs/operating.md uses: ${missing.join(' ')}`);
-  console.log(`    skipped: the commands of docs/operating.md (needs ${missing.join(' ')})`);
-  return false;
-}
 
 describe('the commands of the page for operators', function () {
   this.timeout(120_000);
@@ -47,7 +32,7 @@ describe('the commands of the page for operators', function () {
 
   before(async function () {
     const found = await findServer();
-    if (found === undefined || !hasNginx() || !hasPrograms()) return this.skip();
+    if (found === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
     server = found;
     machine = await OperatedMachine.make(server);
     registrar = await TestRegistrar.start();

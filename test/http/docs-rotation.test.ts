@@ -2,6 +2,7 @@ import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { framesOf } from '../support/docs-walk.ts';
+import { hasPrograms } from '../support/has-programs.ts';
 import { hasNginx } from '../support/nginx.ts';
 import { findOpenBao, type OpenBao, startOpenBao } from '../support/openbao.ts';
 import { OperatedMachine } from '../support/operated-machine.ts';
@@ -11,6 +12,7 @@ import { until } from '../support/standby.ts';
 import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
 const PAGE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+const PROGRAMS = ['curl', 'jq', 'openssl', 'psql'];
 const commandsOf = (section: string) =>
   framesOf(PAGE).flatMap((frame) =>
     frame.language === 'sh' && frame.section === section ? [frame.text] : [],
@@ -25,7 +27,8 @@ describe('the commands of the page for operators that exchange secrets of others
 
   before(async function () {
     const server = await findServer();
-    if (server === undefined || !hasNginx()) return this.skip();
+    if (server === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS))
+      return this.skip();
     machine = await OperatedMachine.make(server);
     const [script, functions] = commandsOf('What the commands need');
     const [made] = commandsOf('The first start in production');
