@@ -205,6 +205,10 @@ export class OrmStore extends Store {
     return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
   }
 
+  override get fencedAt(): Date | undefined {
+    return this.rewinds.watch.fencedAt;
+  }
+
   override onRewind(forget: () => void): void {
     this.rewinds.onRewind(forget);
   }

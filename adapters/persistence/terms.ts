@@ -50,9 +50,11 @@ const HAS_VALUE = named(
   'has_used_value',
   'select 1 from used_values where tenant_id = $1 and kind = $2 and hash = $3',
 );
+/** Also one that a client removed since, through whichever process: else clients could have a standby that lost nothing refused. */
 const HAS_SESSION = named(
   'has_session',
-  'select 1 from sessions where tenant_id = $1 and id = $2 and version >= $3',
+  `select 1 from sessions where tenant_id = $1 and id = $2 and version >= $3
+   union all select 1 from audit_entries where tenant_id = $1 and kind = 'session' and target = $2 and action = 'removed'`,
 );
 
 type LastChange = readonly [tenantId: string, name: string, value: string | number];

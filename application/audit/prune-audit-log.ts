@@ -3,6 +3,7 @@ import { checkEntries } from '../../domain/audit/check-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { AuditCodes } from '../ports/audit-codes.ts';
+import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
@@ -20,6 +21,7 @@ export class PruneAuditLog extends needs({
   store: Store,
   auditCodes: AuditCodes,
   settings: ServiceSettings,
+  clock: Clock,
   log: Log,
 }) {
   /**
@@ -31,10 +33,12 @@ export class PruneAuditLog extends needs({
     limit: number,
     after?: TenantId,
   ): Promise<{ readonly last: TenantId | undefined; readonly gone: number }> {
-    const { store, settings } = this.ports;
+    const { store, settings, clock } = this.ports;
     const { auditKeepDays: days } = settings;
     if (days === undefined) return { last: undefined, gone: 0 };
-    const before = new Date(now.getTime() - days * DAY_MS);
+    // What went does not come back, so one clock that is ahead is not believed.
+    const time = Math.min(now.getTime(), clock.now().getTime());
+    const before = new Date(time - days * DAY_MS);
     // Once a day at most: each time leaves two entries.
     const due = await store.maintenance.oldAuditLogs(new Date(before.getTime() - DAY_MS), limit, after);
     let gone = 0;

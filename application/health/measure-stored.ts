@@ -76,7 +76,7 @@ function broughtOf(
   request: { readonly jwt?: string | undefined } | null | undefined,
 ): readonly Ending[] {
   const exp = request?.jwt === undefined ? undefined : parseCompactJws(request.jwt)?.payload['exp'];
-  return typeof exp === 'number'
-    ? [{ kind: 'registration', tenantId, id, endsAt: new Date(exp * 1000) }]
-    : [];
+  // What a tenant brought says what it likes: one without a time would stand before those of all others.
+  const endsAt = new Date(typeof exp === 'number' ? exp * 1000 : Number.NaN);
+  return Number.isNaN(endsAt.getTime()) ? [] : [{ kind: 'registration', tenantId, id, endsAt }];
 }

@@ -17,6 +17,7 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { Signatures } from '../ports/signatures.ts';
+import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** Tokens whose signature this process has seen to be good, or made itself. */
@@ -26,7 +27,12 @@ const MAX_TOKEN_LENGTH = 8192;
 const ENTRY_BYTES = 1_000;
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
-export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, clock: Clock }) {
+export class WalletTokens extends needs({
+  kms: Kms,
+  signatures: Signatures,
+  clock: Clock,
+  store: Store,
+}) {
   readonly #verified = watchedCache(
     'wallet-tokens',
     new LRUCache<string, WalletTokenClaims>({
@@ -54,6 +60,12 @@ export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, cloc
 
   /** @returns undefined for anything but a valid token of this tenant's issuer. */
   async verify(configured: TenantConfiguration, token: string): Promise<WalletTokenClaims | undefined> {
+    const claims = await this.#verify(configured, token);
+    // The grant of a token may be lost, and then nothing else tells that it was ended.
+    return claims && isSince(this.ports.store.fencedAt, claims) ? claims : undefined;
+  }
+
+  async #verify(configured: TenantConfiguration, token: string): Promise<WalletTokenClaims | undefined> {
     const { signatures, clock } = this.ports;
     const now = clock.now();
     const known = this.#verified.get(memoKey(configured, token));
@@ -70,6 +82,11 @@ export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, cloc
     if (claims !== undefined) this.#verified.set(memoKey(configured, token), claims);
     return claims;
   }
+}
+
+/** Tokens say the second alone; in that of the moment there is nobody yet who issues. */
+function isSince(moment: Date | undefined, { issuedAtSeconds }: WalletTokenClaims): boolean {
+  return moment === undefined || issuedAtSeconds >= Math.floor(moment.getTime() / 1000);
 }
 
 /** The revision stands in the key, so removing a key ends the tokens it signed. */

@@ -76,6 +76,8 @@ export abstract class Store {
   abstract lists(tenantId: TenantId): ListKeeping;
   /** Over all tenants, each in bounded batches. */
   abstract readonly maintenance: Maintenance;
+  /** What was handed out until then counts no more: the database was put back. Undefined where that never happened. */
+  abstract readonly fencedAt: Date | undefined;
   /** @param forget is called whenever what this process remembers may be of a past that the database has lost. */
   abstract onRewind(forget: () => void): void;
   /** Resolves when the database answers and takes writes. */

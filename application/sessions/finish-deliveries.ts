@@ -1,6 +1,8 @@
+import { endedBy } from '../../domain/sessions/delivered.ts';
 import { bodyOf } from '../../domain/sessions/redelivery.ts';
-import { type Delivery, isTerminal, type Session } from '../../domain/sessions/session.ts';
+import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
+import { SERVING } from '../../domain/tenants/tenant.ts';
 import { record } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
@@ -14,10 +16,8 @@ import { SessionNotes } from './session-notes.ts';
 
 /** Of one tenant at a time, so that a backend that hangs holds up no other tenant's. */
 const OF_EACH_TENANT = 4;
-/** Until one that could not even be read is looked at again. */
+/** Until one that could not even be read, or whose tenant is suspended, is looked at again. */
 const POSTPONED_MS = 600_000;
-
-const NOT_DELIVERED = 'the webhook failed';
 
 /**
  * Brings deliveries to an end whose process died during the call: the backend is called once more with the same delivery, and
@@ -33,21 +33,26 @@ export class FinishDeliveries extends needs({
   async execute(now: Date, limit: number): Promise<number> {
     const { store, log } = this.ports;
     const due = await store.maintenance.dueDeliveries(now, limit, OF_EACH_TENANT);
+    const postpone = (pending: PendingDelivery) =>
+      store.maintenance.postponeDelivery(pending, new Date(now.getTime() + POSTPONED_MS));
     await Promise.all(
       due.map(async (pending) => {
         try {
-          await this.#finish(pending);
+          await this.#finish(pending, postpone);
         } catch (error) {
           const { tenantId, sessionId } = pending;
           log.error('a delivery that was broken off could not be finished', { tenantId, sessionId }, error);
-          await store.maintenance.postponeDelivery(pending, new Date(now.getTime() + POSTPONED_MS));
+          await postpone(pending);
         }
       }),
     );
     return due.length;
   }
 
-  async #finish(pending: PendingDelivery): Promise<void> {
+  async #finish(
+    pending: PendingDelivery,
+    postpone: (pending: PendingDelivery) => Promise<void>,
+  ): Promise<void> {
     const { store, tenantConfigurations, clock } = this.ports;
     const { tenantId, sessionId, id } = pending;
     const session = (await store.read(tenantId).session(sessionId))?.session;
@@ -56,6 +61,8 @@ export class FinishDeliveries extends needs({
     // What it was about is cleaned up, or somebody said meanwhile what came of it.
     if (session === undefined || intent?.result !== 'pending' || configured === undefined)
       return store.maintenance.forgetDelivery(pending);
+    // Nobody's backend is told anything while the tenant is suspended, least of all who a person is.
+    if (configured.state.status !== SERVING) return postpone(pending);
     const again = { ...intent, at: clock.now().toISOString() };
     const outcome = withDelivery(session.outcome, again);
     // The version decides between those that come at once; who is late finds it under way.
@@ -86,21 +93,17 @@ export class FinishDeliveries extends needs({
     }
   }
 
-  /** An open presentation session waited for nothing but this. */
   async #record(session: Session, delivery: Delivery): Promise<void> {
     const { sessionNotes, log } = this.ports;
     const { tenantId, id } = session;
-    const { result, detail = NOT_DELIVERED } = delivery;
-    const ends = delivery.webhook === 'presentation' && !isTerminal(session.status);
-    const isFailed = result !== 'delivered';
-    const failure = { code: 'webhook_failed', message: detail } as const;
+    const end = endedBy(session, delivery);
     await sessionNotes.note(
       session,
-      (outcome) => ({ ...withDelivery(outcome, delivery), ...(ends && isFailed && { failure }) }),
-      ends ? (isFailed ? 'fail' : 'complete') : undefined,
+      (outcome) => ({ ...withDelivery(outcome, delivery), ...end.outcome }),
+      end.event,
     );
     log.info('a delivery that was broken off is finished', {
-      ...{ tenantId, sessionId: id, delivery: delivery.id, result },
+      ...{ tenantId, sessionId: id, delivery: delivery.id, result: delivery.result },
     });
   }
 }

@@ -1,4 +1,5 @@
 import { describeRedelivery } from '../../domain/audit/describe-change.ts';
+import { endedBy } from '../../domain/sessions/delivered.ts';
 import { redelivery } from '../../domain/sessions/redelivery.ts';
 import type { Delivery } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
@@ -19,7 +20,7 @@ const MAX_ATTEMPTS = 20;
 
 /**
  * Makes a delivery again that failed: the same one, with its id, so that the backend can tell. The session stays as it
- * ended; its backend learns what it missed.
+ * ended, and its backend learns what it missed; one whose process died before it could end ends by this.
  */
 export class RetryDelivery extends needs({ ...WORLD, webhooks: Webhooks, log: Log }) {
   /**
@@ -49,7 +50,10 @@ export class RetryDelivery extends needs({ ...WORLD, webhooks: Webhooks, log: Lo
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const session = (await this.ports.store.read(tenantId).session(id))?.session;
       if (session === undefined) return;
-      const change = { session: noted(session, withDelivery(session.outcome, delivery)) };
+      const { event, outcome } = endedBy(session, delivery);
+      const change = {
+        session: noted(session, { ...withDelivery(session.outcome, delivery), ...outcome }, event),
+      };
       if ((await record(this.ports, tenantId, change)).done) return;
     }
   }

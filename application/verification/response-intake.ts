@@ -8,7 +8,7 @@ import { bindingOf, isoMdocBinding } from '../../domain/verification/binding.ts'
 import { type Envelope, isUndecrypted } from '../../domain/verification/envelope.ts';
 import { RESPONSE_CODE_SECONDS } from '../../domain/verification/redirect.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
-import { attempt } from '../attempt.ts';
+import { attempt, record } from '../attempt.ts';
 import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
@@ -32,6 +32,8 @@ import { ResultDelivery } from './result-delivery.ts';
 import { type ResponseReply, returnTo } from './return-to.ts';
 import { SessionOutcomes } from './session-outcomes.ts';
 import { UndecryptedTries } from './undecrypted-tries.ts';
+
+const BROKEN = { code: 'internal_error', message: 'the response could not be processed' } as const;
 
 type Presented = Extract<Envelope, { kind: 'presentations' }>;
 
@@ -83,7 +85,7 @@ export class ResponseIntake extends needs({
     } catch (error) {
       // Nobody else can make more of it, so the session must not stay open; but a database that goes away comes back.
       const isOurs = !(error instanceof Failure || error instanceof StoreUnavailable);
-      if (known.isStored && isOurs) await this.#failFor(session);
+      if (known.isStored && isOurs) await this.#failUnanswered(session);
       throw error;
     }
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
@@ -117,12 +119,24 @@ export class ResponseIntake extends needs({
     return reply;
   }
 
+  /** Of a session whose response was taken in. */
+  #failFor(session: Session, outcome: SessionOutcome): Promise<void> {
+    return this.#ending(session, () =>
+      this.ports.sessionOutcomes.record(session, 'fail', { failure: BROKEN, ...outcome }),
+    );
+  }
+
+  /** Another response may have been taken in meanwhile, of which this fault says nothing. */
+  #failUnanswered(session: Session): Promise<void> {
+    const change = answered(session, 'fail', { failure: BROKEN });
+    return this.#ending(session, () => record(this.ports, session.tenantId, { session: change }));
+  }
+
   /** The caller hears of the first fault; that the session now waits for its expiry is for the operator. */
-  async #failFor(session: Session, outcome: SessionOutcome = {}): Promise<void> {
-    const { sessionOutcomes, log } = this.ports;
-    const failure = { code: 'internal_error', message: 'the response could not be processed' } as const;
+  async #ending(session: Session, end: () => Promise<unknown>): Promise<void> {
+    const { log } = this.ports;
     try {
-      await sessionOutcomes.record(session, 'fail', { failure, ...outcome });
+      await end();
     } catch (second) {
       log.error('a session with a response could not be failed', { sessionId: session.id }, second);
     }

@@ -46,6 +46,7 @@ export class SpendResponseCode extends needs({
         const session = visible(present, (await known.confirm(known.reads.session(id))).session);
         const { outcome } = session;
         if (outcome === null || !isGood(outcome, responseCode, known.now)) throw badCode();
+        if (isEnded(outcome, this.ports.store.fencedAt)) throw badCode();
         const used = { ...outcome, responseCodeUsedAt: known.now.toISOString() };
         try {
           const spent = await this.#spend(known, session, used);
@@ -109,6 +110,11 @@ function isGood(outcome: SessionOutcome, responseCode: string, now: Date): boole
   if (responseCodeHash === undefined || responseCodeAt === undefined) return false;
   if (responseCodeUsedAt !== undefined || !isSecret(responseCode, responseCodeHash)) return false;
   return now.getTime() < Date.parse(responseCodeAt) + RESPONSE_CODE_SECONDS * 1000;
+}
+
+/** Whether it was spent is not known of a database that was put back. */
+function isEnded({ responseCodeAt = '' }: SessionOutcome, fencedAt: Date | undefined): boolean {
+  return fencedAt !== undefined && Date.parse(responseCodeAt) <= fencedAt.getTime();
 }
 
 const BAD_CODE = 'this response_code does not belong to the session, was used or is too old';

@@ -10,19 +10,26 @@ export type Finding = {
   readonly advice?: string;
 };
 
-export const ok = (check: string, message: string): Finding => ({ check, outcome: 'ok', message });
+/** Messages quote what others answered; none of it is to move the cursor of a terminal, or to look like a line of ours. */
+const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '?');
+
+export const ok = (check: string, message: string): Finding => ({
+  check,
+  outcome: 'ok',
+  message: plain(message),
+});
 
 export const warning = (check: string, message: string, advice: string): Finding => ({
   check,
   outcome: 'warning',
-  message,
+  message: plain(message),
   advice,
 });
 
 export const fault = (check: string, message: string, advice: string): Finding => ({
   check,
   outcome: 'fault',
-  message,
+  message: plain(message),
   advice,
 });
 

@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
+import { SYSTEM } from '../../domain/audit/audit-entry.ts';
+import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
 import { positionOf, type Term } from '../../domain/rewinds/term.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { rawSql } from '../support/raw-sql.ts';
@@ -95,6 +97,21 @@ for (const { name, open } of databases()) {
       expect(await terms.hasLastChange(), 'a value that counts once').to.equal(false);
       await terms.count(positionOf(await newest()));
       expect(await terms.hasLastChange(), 'what was counted needs no other proof').to.equal(true);
+    });
+
+    it('takes a session that somebody removed for no loss', async () => {
+      const store = first();
+      const { terms } = store;
+      await terms.begin();
+      const tenantId = await addTenant(store);
+      const { session: removed } = await openOffer(store, tenantId);
+      const audit = { by: SYSTEM, change: describeSessionRemoval(removed.id) } as const;
+      const [, other = store] = stores;
+      expect((await other.commit(tenantId, { removes: removed.id, audit }, NOW)).done).to.equal(true);
+      expect(await terms.hasLastChange()).to.equal(true);
+      await openOffer(store, tenantId);
+      await rawSql(database?.url ?? '', (run) => run('delete from sessions'));
+      expect(await terms.hasLastChange(), 'another one').to.equal(false);
     });
 
     it('lets nothing be given away while it may be another one, but statuses be changed', async () => {

@@ -76,6 +76,17 @@ describe('The compose file', () => {
     }
   });
 
+  it('has the processes believe the proxy alone who calls: others reach them from the machine itself', () => {
+    const addressOf = (name: string) =>
+      (compose.services[name]?.networks as { front?: { ipv4_address?: string } } | undefined)?.front
+        ?.ipv4_address;
+    const proxy = addressOf('nginx');
+    expect(proxy).to.be.a('string');
+    for (const name of ['vidimus-1', 'vidimus-2'])
+      expect(compose.services[name]?.environment?.['TRUST_PROXY'], name).to.equal(proxy);
+    expect(new Set(['nginx', 'vidimus-1', 'vidimus-2'].map(addressOf)).size).to.equal(3);
+  });
+
   it('waits for what is healthy, and everything says whether it is', () => {
     for (const [name, { healthcheck, depends_on: before = {} }] of services) {
       expect(healthcheck?.test, name).to.be.an('array');

@@ -133,6 +133,9 @@ describe('The chart', function () {
       ['a database among the settings', { settings: { ...NEEDED.settings, DATABASE_URL: 'x' } }],
       ['a setting that is a number', { settings: { ...NEEDED.settings, DATABASE_POOL: 10 } }],
       ['a digest that is none', { image: { repository: 'v', digest: 'latest' } }],
+      // Of Kubernetes an empty list is everybody.
+      ['nobody who may call', { networkPolicy: { from: [] } }],
+      ['nobody who may read metrics', { networkPolicy: { metricsFrom: [] }, metrics: { enabled: true } }],
       ['a misspelt value', { replica: 2 }],
       ['an ingress without a host', { ingress: { enabled: true } }],
       ['rules that are missing', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],

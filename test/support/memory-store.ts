@@ -22,6 +22,7 @@ const PREPARED = new Map<string, { readonly rows: Rows; readonly result: unknown
  * the test that made it is over, the database goes on to the next one, empty again.
  */
 export class MemoryStore extends Store {
+  override fencedAt: Date | undefined;
   #opening: Promise<MemoryDatabase> | undefined;
   #underWay = 0;
   /** The steps that led to what is stored; undefined once anything else was written. */

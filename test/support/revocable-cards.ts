@@ -29,8 +29,9 @@ export async function revocable(service: Callable, id: string, batchSize: number
 export async function offer(
   service: Callable,
   { token }: Tenant,
+  flow = 'pre_authorized_code',
 ): Promise<{ readonly uri: string; readonly session: string }> {
-  const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [CARD.id] };
+  const json = { response_type: 'uri', flow, credentialConfigurationIds: [CARD.id] };
   const made = await service.call('POST', '/issuer/offer', { token, json });
   if (made.status !== 201) throw new Error(`offer: ${made.status} ${made.text}`);
   return made.body;

@@ -95,6 +95,10 @@ export class ObservedStore extends Store {
     return this.#observer.run('store service', {}, () => this.#store.forService(work, writing as Writing));
   }
 
+  override get fencedAt(): Date | undefined {
+    return this.#store.fencedAt;
+  }
+
   override onRewind(forget: () => void): void {
     this.#store.onRewind(forget);
   }

@@ -1,7 +1,8 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { OtelTraces } from './otel-traces.ts';
+import { OwnSampler } from './own-sampler.ts';
 
 /** Spans that wait for the collector; further ones are let go, so that one that is gone costs nothing but this. */
 const QUEUE = {
@@ -28,7 +29,7 @@ export function openTraces({ endpoint, ratio, version }: Settings): {
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'vidimus', 'service.version': version }),
-    sampler: new TraceIdRatioBasedSampler(ratio),
+    sampler: new OwnSampler(ratio),
     spanProcessors: [new BatchSpanProcessor({ exporter, ...QUEUE })],
   });
   return {

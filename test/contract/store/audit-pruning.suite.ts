@@ -35,16 +35,17 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
     const write = () =>
       store.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, 'keys')), { by: 'system' });
     /** Entries up to this one are from so many days ago. Their codes cover the time, so it is `now` that moves. */
-    const prune = async (daysLater: number, auditKeepDays: number | null = 30) => {
+    const prune = async (daysLater: number, auditKeepDays: number | null = 30, ownDaysLater = daysLater) => {
       const log = {
         error: (message: string, fields?: object) => errors.push({ message, fields }),
       } as unknown as Log;
       const settings = { auditKeepDays: auditKeepDays ?? undefined } as unknown as ServiceSettings;
-      const pruning = new PruneAuditLog({ store, settings, log, auditCodes: { macs } });
+      const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
+      const clock = { now: () => inDays(ownDaysLater) };
+      const pruning = new PruneAuditLog({ store, settings, log, clock, auditCodes: { macs } });
       let after: TenantId | undefined;
       do {
-        const now = new Date(Date.now() + daysLater * DAY_MS);
-        after = (await pruning.execute(now, 2, after)).last;
+        after = (await pruning.execute(inDays(daysLater), 2, after)).last;
       } while (after !== undefined);
     };
     const verify = (anchor?: Anchor) => new VerifyAuditLog({ store, macs }).verify(tenantId, anchor);
@@ -76,6 +77,12 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       await prune(70);
       expect(await sequences(), 'and again').to.deep.equal([13]);
       expect((await verify()).fault).to.equal(undefined);
+    });
+
+    it('is not lost to one clock that is years ahead, be it the database’s or the process’s', async () => {
+      await prune(4_000, 30, 0);
+      await prune(0, 30, 4_000);
+      expect(await sequences()).to.have.length(10);
     });
 
     it('says so to who expects an entry that went, and still finds another chain', async () => {
@@ -118,6 +125,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       } as unknown as Store;
       const pruning = new PruneAuditLog({
         ...{ store: broken, settings: { auditKeepDays: 30 } as ServiceSettings, auditCodes: { macs } },
+        clock: { now: () => new Date(Date.now() + 32 * DAY_MS) },
         log: { error: () => {} } as unknown as Log,
       });
       const later = new Date(Date.now() + 32 * DAY_MS);

@@ -140,6 +140,13 @@ describe('the doctor, about time', () => {
     });
   }
 
+  it('lets nobody else write to the terminal: what answers elsewhere is quoted in findings', async () => {
+    const [broken] = await made('x', () =>
+      Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')),
+    );
+    expect(broken?.message).to.equal('could not be looked at: ?[2J?]0;ok? all?FAULT?');
+  });
+
   it('makes a fault of a check that breaks, and goes on', async () => {
     const [finding] = await made('broker', () => Promise.reject(new Error('no way')));
     expect(finding).to.include({ check: 'broker', outcome: 'fault' });

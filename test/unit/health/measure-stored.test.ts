@@ -51,6 +51,37 @@ describe('What stands in the database alone', () => {
     const [told = []] = endings.firstCall.args;
     expect(new Set(told.map(({ tenantId }) => tenantId))).to.deep.equal(new Set(['bank']));
   });
+
+  it('of a tenant that names no time that there is keeps nobody else’s from being told', async () => {
+    const world = aWorld();
+    const create = new CreateTenant(world as never);
+    for (const id of ['acme', 'bank']) await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
+    const jwtOf = (exp: number) =>
+      ['{"alg":"ES256"}', `{"exp":${exp}}`, 'x']
+        .map((part) => Buffer.from(part).toString('base64url'))
+        .join('.');
+    const soon = Math.floor(Date.now() / 1000) + 86_400;
+    const forTenant = world.store.forTenant.bind(world.store) as (...asked: unknown[]) => Promise<never>;
+    const stub = sinon.stub(world.store, 'forTenant').callsFake(((
+      id: string,
+      work: (own: object) => unknown,
+    ) =>
+      forTenant(id, async (own: object) =>
+        work({
+          ...own,
+          keyChains: { list: async () => [] },
+          issuanceConfiguration: { list: async () => [] },
+          presentationConfigurations: {
+            list: async () => [{ id: 'p', registrationCert: { jwt: jwtOf(id === 'acme' ? 1e300 : soon) } }],
+          },
+        }),
+      )) as never);
+    const metrics = new PrometheusMetrics({ version: '1', tenants: 0 });
+    await new MeasureStored(world as never).begin(metrics, 10)();
+    stub.restore();
+    const days = sumOf(await metrics.registry.metrics(), 'vidimus_days_until_end', { kind: 'registration' });
+    expect(Math.round(days)).to.equal(1);
+  });
 });
 
 describe('Days until something ends', () => {

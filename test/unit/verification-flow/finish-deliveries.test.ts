@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { FinishDeliveries } from '../../../application/sessions/finish-deliveries.ts';
+import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
 import { SessionNotes } from '../../../application/sessions/session-notes.ts';
 import type { Change, Committed } from '../../../domain/changes/change.ts';
 import { ACME, formOf, present, World } from './kit.ts';
@@ -104,11 +105,46 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect((await world.session(id)).status).to.equal('completed');
   });
 
+  for (const [what, answer, expected] of [
+    ['taken', undefined, ['completed', undefined]],
+    ['refused', new WebhookError('bad_status', 'HTTP 500', { status: 500 }), ['failed', 'webhook_failed']],
+  ] as const) {
+    it(`ends by a client that makes it before the job does, when it is ${what}`, async () => {
+      const id = await brokenOff();
+      world.webhooks.answer = answer;
+      world.clock.time += 61_000;
+      const [pending] = (await world.session(id)).outcome?.deliveries ?? [];
+      await new RetryDelivery(world).execute(await world.caller(), id, pending?.id ?? '');
+      const { status, outcome } = await world.session(id);
+      expect([status, outcome?.failure?.code]).to.deep.equal(expected);
+      expect([world.webhooks.calls.length, await due()]).to.deep.equal([2, []]);
+    });
+  }
+
   it('leaves nothing behind when its session is gone', async () => {
     const id = await brokenOff();
     await world.store.commit(ACME, { removes: id }, world.clock.now());
     await finishDeliveries.execute(later(70), 10);
     expect([world.webhooks.calls.length, await due()]).to.deep.equal([1, []]);
+  });
+
+  it('is not made while its tenant is suspended, but afterwards', async () => {
+    const id = await brokenOff();
+    const become = (status: 'active' | 'suspended') =>
+      world.store.forTenant(
+        ACME,
+        async ({ tenant }) => {
+          await tenant.save({ ...(await tenant.get()), status });
+        },
+        { by: 'system' },
+      );
+    await become('suspended');
+    await finishDeliveries.execute(later(70), 10);
+    expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([1, 'fetched']);
+    expect(await world.store.maintenance.dueDeliveries(later(80), 10, 10), 'not at once').to.deep.equal([]);
+    await become('active');
+    await finishDeliveries.execute(later(3_600), 10);
+    expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([2, 'completed']);
   });
 
   it('is looked at later when nobody can read it now', async () => {

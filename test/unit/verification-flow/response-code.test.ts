@@ -55,6 +55,14 @@ describe('spending a response code', () => {
     expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
   });
 
+  it('proves nothing once a database that was put back is fenced', async () => {
+    const waiting = await answered({ webhook: undefined });
+    world.store.fencedAt = world.clock.now();
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    world.store.fencedAt = new Date(world.clock.now().getTime() - 1);
+    expect((await spend(waiting)).session.status).to.equal('completed');
+  });
+
   it('completes what waits for it, without a trace of the waiting', async () => {
     const waiting = await answered({ webhook: undefined, requireResponseCode: true });
     const before = await world.session(waiting.id);
