@@ -61,8 +61,11 @@ export class WitnessFile extends Witness {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
     const fresh = `${this.#file}.${process.pid}.new`;
     try {
+      // Nothing that lies there, such as a link to another file, is written to.
+      await rm(fresh, { force: true });
       await writeFile(fresh, JSON.stringify(sightings.slice(0, MOST_SIGHTINGS), undefined, 2), {
         mode: 0o600,
+        flag: 'wx',
         flush: true,
       });
       await rename(fresh, this.#file);

@@ -66,6 +66,6 @@ export class PruneAuditLog extends needs({
     if (progress.sequence > start.sequence) {
       await store.forService(({ audit }) => audit.prune(tenantId, progress), { by: SYSTEM });
     }
-    return store.maintenance.removeAuditEntries(tenantId, progress.sequence);
+    return store.maintenance.removeAuditEntries(tenantId, progress.sequence, before);
   }
 }

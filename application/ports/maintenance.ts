@@ -108,8 +108,11 @@ export type Maintenance = Parts & {
   listFill(): Promise<ListFill>;
   /** Tenants whose audit log begins before this time, in the order of their ids, those behind `after`. */
   oldAuditLogs(before: Date, limit: number, after?: TenantId): Promise<readonly TenantId[]>;
-  /** Removes the entries of a tenant's audit log up to and with this one. @returns how many there were. */
-  removeAuditEntries(tenantId: TenantId, upTo: number): Promise<number>;
+  /**
+   * Removes the entries of a tenant's audit log up to and with this one that are from before `before`: a tenant of the same id that
+   * was made meanwhile has a younger log. @returns how many there were.
+   */
+  removeAuditEntries(tenantId: TenantId, upTo: number, before: Date): Promise<number>;
   /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
   refreshStatistics(): Promise<readonly string[]>;
   /** One conditional update: true for the one instance that may run the job now. */

@@ -242,6 +242,7 @@ export type ServiceRepositories = {
     /**
      * Says that the entries of a tenant up to this one are kept no longer, in its own chain and in that of the service, whose
      * entry is from where the rest is verified.
+     * @throws Failure `conflict` when there is no such entry any more.
      */
     prune(tenantId: TenantId, until: Pick<AuditEntry, 'sequence' | 'hash'>): Promise<void>;
   };

@@ -103,6 +103,27 @@ describe('The chart', function () {
     }
   });
 
+  it('takes what docs/installing.md gives it', () => {
+    const page = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
+    const commands = [
+      ...page.replaceAll(/ \\\n */g, ' ').matchAll(/^helm (?:install|upgrade) (vidimus .*)$/gm),
+    ];
+    expect(commands).to.have.length(2);
+    const [installed = '', upgraded = ''] = commands.map(([, words = '']) =>
+      words
+        .replace('deploy/helm/vidimus', CHART)
+        .replace('sha256:…', `sha256:${'0'.repeat(64)}`)
+        .replace(/=deploy\//, `=${join(CHART, '../../')}`),
+    );
+    // What is upgraded has the values of before.
+    const both = `${installed} ${upgraded.replace(/^vidimus \S+ --reuse-values /, '')}`;
+    for (const words of [installed, both]) {
+      const { failed, output } = run('helm', ['template', ...words.split(' '), ...KUBERNETES]);
+      expect(failed, output).to.equal(false);
+      expect(output).to.include(`registry.acme.example/vidimus@sha256:000`);
+    }
+  });
+
   it('refuses what cannot work, or what would put a secret into values', () => {
     for (const [what, values] of [
       ['no secret', { existingSecret: '' }],

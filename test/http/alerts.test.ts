@@ -26,6 +26,7 @@ import {
   oldRegistration,
   oldTrustList,
   restarts,
+  rewound,
   shortCertificate,
   standingJobs,
 } from '../support/alert-causes-stored.ts';
@@ -54,6 +55,7 @@ const tryLogins = (status: number) => async (service: Parameters<Parameters<type
 const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
   VidimusDown: ended,
   VidimusDatabaseUnusable: writesRefused,
+  VidimusDatabaseWentBack: rewound,
   VidimusUnavailableAnswers: writesRefused,
   VidimusUnexpectedFailures: unforeseen,
   VidimusSlowAnswers: slowBackend,

@@ -286,6 +286,7 @@ describe('a file of SQLite', function () {
   it('whose name another one takes is not worked with any more', async () => {
     const service = await world.start();
     const tenant = await revocable(service, 'acme', 1);
+    const { entries } = await issueBatch(service, tenant, 1);
     await service.close();
     const backup = await world.backUp();
     const running = await world.start();
@@ -298,6 +299,10 @@ describe('a file of SQLite', function () {
       });
       const refused = await issueBatch(running, tenant, 1).catch((error: Error) => error.message);
       expect(refused).to.match(/^offer: 503/);
+      // What only reads goes on, so processes stay ready.
+      expect((await running.call('GET', '/health/ready')).status).to.equal(200);
+      const [entry] = entries;
+      expect((await running.call('GET', `/acme/status-list/${entry?.listId}`)).status).to.equal(200);
     } finally {
       await running.close();
     }

@@ -1,13 +1,15 @@
+import { copyFileSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { Store } from '../../application/ports/store.ts';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { METRICS_TOKEN, measured, scrape } from './alert-causes.ts';
+import { METRICS_TOKEN, measured, scrape, scrapeHealth } from './alert-causes.ts';
 import { databases, openRaw } from './databases.ts';
 import { trustListBody } from './populated.ts';
 import { Shop } from './present.ts';
 import type { Scrapes } from './promtool.ts';
-import { startTestService } from './test-service.ts';
+import { until } from './standby.ts';
+import { createTenant, startTestService } from './test-service.ts';
 import { WorkerService } from './worker-service.ts';
 
 /** A database from before, as `prepare` left it, in which somebody then did something. */
@@ -76,6 +78,29 @@ export const failingJob = () =>
     async () => {},
     (run) => run('drop table status_lists'),
   );
+
+/** A backup takes the place of the file of SQLite while the service runs. */
+export async function rewound(): Promise<Scrapes> {
+  const [sqlite] = databases();
+  const database = await sqlite?.open();
+  if (sqlite === undefined || database === undefined) throw new Error('SQLite is missing');
+  await (await startTestService({ DATABASE_URL: database.url })).close();
+  const backup = await sqlite.backUp(database);
+  const service = await measured({ DATABASE_URL: database.url });
+  try {
+    await createTenant(service, 'forgotten');
+    const before = await scrapeHealth(service);
+    const file = database.url.slice('sqlite:'.length);
+    for (const path of [file, `${file}-wal`, `${file}-shm`]) rmSync(path, { force: true });
+    copyFileSync(backup.url.slice('sqlite:'.length), file);
+    await until(async () => (await scrapeHealth(service)).includes('{part="history"} 0'));
+    if ((await service.call('GET', '/health/ready')).status !== 200) throw new Error('it is not ready');
+    return { before, after: await scrapeHealth(service), at: Date.now() / 1000 };
+  } finally {
+    await service.close();
+    for (const each of [database, backup]) await each.drop();
+  }
+}
 
 export async function standingJobs(): Promise<Scrapes> {
   const { after, at } = await fromBefore(async () => {});

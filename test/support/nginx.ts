@@ -15,6 +15,8 @@ export type Nginx = {
   readonly address: string;
   readonly plainAddress: string;
   readonly certificate: string;
+  /** Where its configuration and its certificate are. */
+  readonly folder: string;
   readonly program: Running;
   close(): Promise<void>;
 };
@@ -37,7 +39,7 @@ export async function startNginx(ports: readonly [number, number]): Promise<Ngin
   chmodSync(folder, 0o711);
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '60'];
   execFileSync('openssl', ['req', '-x509', ...made, ...subject, '-keyout', key, '-out', certificate], {
     stdio: 'ignore',
   });
@@ -67,6 +69,7 @@ export async function startNginx(ports: readonly [number, number]): Promise<Ngin
     address: `https://localhost:${secure}`,
     plainAddress: `http://localhost:${plain}`,
     certificate: readFileSync(certificate, 'utf8'),
+    folder,
     program,
     async close() {
       program.child.kill('SIGQUIT');

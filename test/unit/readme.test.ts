@@ -30,7 +30,7 @@ describe('the README', () => {
 
 describe('the pages', () => {
   const root = new URL('../../', import.meta.url);
-  const pages = ['README.md', 'CHANGELOG.md', 'test/README.md', ...globSync('docs/**/*.md', { cwd: root })];
+  const pages = globSync('{*.md,{docs,deploy,config}/**/*.md,test/*.md}', { cwd: root });
   const anchorsOf = (text: string) =>
     [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
       heading
@@ -41,6 +41,7 @@ describe('the pages', () => {
     );
 
   it('lead to pages and headings that there are', () => {
+    expect(pages).to.include.members(['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/operating.md']);
     for (const page of pages) {
       const text = readFileSync(new URL(page, root), 'utf8');
       for (const [, file = '', anchor] of text.matchAll(/\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {

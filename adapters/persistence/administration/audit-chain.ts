@@ -1,5 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/core';
-import type { AuditLog, AuditQuery, ServiceAuditLog } from '../../../application/ports/repositories.ts';
+import type { AuditLog, AuditQuery } from '../../../application/ports/repositories.ts';
 import {
   type AuditAction,
   type AuditEntry,
@@ -18,6 +18,7 @@ import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { AuditEntryRow, AuditHeadRow } from '../rows/audit.row.ts';
 import { readHead } from '../rows/audit-head.ts';
+import type { PlainServiceRepositories } from './audited-repositories.ts';
 
 /** Chains are named by the caller: that of the service belongs to no tenant. */
 const UNSCOPED = { filters: { tenant: false }, disableIdentityMap: true } as const;
@@ -95,7 +96,7 @@ export function auditLog(em: EntityManager, scope: string): AuditLog {
   };
 }
 
-export function serviceAuditLog(em: EntityManager): ServiceAuditLog {
+export function serviceAuditLog(em: EntityManager): PlainServiceRepositories['audit'] {
   return {
     ...auditLog(em, SERVICE_SCOPE),
     async nextScope(after) {
@@ -104,6 +105,9 @@ export function serviceAuditLog(em: EntityManager): ServiceAuditLog {
         .execute(NEXT_SCOPE, [after, after, after], 'all', em.getTransactionContext());
       const [row] = rows as { id: TenantId | null }[];
       return row?.id ?? undefined;
+    },
+    async has(tenantId, { sequence, hash }) {
+      return (await em.findOne(AuditEntryRow, { tenantId, sequence, hash }, UNSCOPED)) !== null;
     },
   };
 }

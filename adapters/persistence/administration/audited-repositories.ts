@@ -6,11 +6,12 @@ import type {
   TenantRepositories,
   TrustListRepository,
 } from '../../../application/ports/repositories.ts';
-import { type AuditChange, SERVICE_SCOPE } from '../../../domain/audit/audit-entry.ts';
+import { type AuditChange, type AuditEntry, SERVICE_SCOPE } from '../../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../../domain/audit/chain.ts';
 import { describeChange, describeClient, describeNewClient } from '../../../domain/audit/describe-change.ts';
 import type { Client } from '../../../domain/clients/client.ts';
 import type { DocumentKind } from '../../../domain/resources.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { unlessMissing } from './existing.ts';
@@ -20,7 +21,10 @@ import type { Journal } from './journal.ts';
 export type PlainTenantRepositories = Omit<TenantRepositories, 'audit'> & { readonly audit: AuditLog };
 
 export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants' | 'audit'> & {
-  readonly audit: ServiceAuditLog;
+  readonly audit: ServiceAuditLog & {
+    /** Whether the chain of a tenant has this entry. */
+    has(tenantId: TenantId, entry: Pick<AuditEntry, 'sequence' | 'hash'>): Promise<boolean>;
+  };
   readonly tenants: Omit<ServiceRepositories['tenants'], 'remove'> & {
     /** @returns the head of the chain that went with the tenant. */
     remove(id: TenantId): Promise<AuditHead | undefined>;
@@ -133,9 +137,12 @@ export function auditedService(
       ...auditedClients(clients, (id) => clients.find(id), noteClient, now),
     },
     audit: {
-      ...audit,
+      ...reads(audit, 'list', 'head', 'nextScope'),
       note: (change) => journal.note(SERVICE_SCOPE, change),
       async prune(tenantId, { sequence, hash }) {
+        // The tenant may have gone since its log was read, and another one of its id have come.
+        if (!(await audit.has(tenantId, { sequence, hash })))
+          throw new Failure('conflict', 'the log has changed');
         const change = {
           action: 'pruned',
           kind: 'audit-log',

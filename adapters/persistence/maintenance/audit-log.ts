@@ -12,7 +12,7 @@ const OLD = named(
 );
 const REMOVE = named(
   'remove_audit_entries',
-  'delete from audit_entries where tenant_id = $1 and sequence <= $2',
+  'delete from audit_entries where tenant_id = $1 and sequence <= $2 and at < $3',
 );
 
 export function auditLogJobs(sql: JobSql): Pick<Maintenance, 'oldAuditLogs' | 'removeAuditEntries'> {
@@ -21,6 +21,6 @@ export function auditLogJobs(sql: JobSql): Pick<Maintenance, 'oldAuditLogs' | 'r
       const rows = await sql.all(OLD, before.getTime(), limit, after ?? '');
       return rows.map((row) => row['tenant_id'] as TenantId);
     },
-    removeAuditEntries: (tenantId, upTo) => sql.change(REMOVE, tenantId, upTo),
+    removeAuditEntries: (tenantId, upTo, before) => sql.change(REMOVE, tenantId, upTo, before.getTime()),
   };
 }

@@ -48,6 +48,22 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
         after = (await pruning.execute(inDays(daysLater), 2, after)).last;
       } while (after !== undefined);
     };
+    /** The log of this tenant alone, 32 days later. */
+    const pruneWith = async (own: Store) => {
+      const later = new Date(Date.now() + 32 * DAY_MS);
+      let after: TenantId | undefined;
+      for (;;) {
+        const [next] = await store.maintenance.oldAuditLogs(later, 1, after);
+        if (next === undefined || next === tenantId) break;
+        after = next;
+      }
+      const pruning = new PruneAuditLog({
+        ...{ store: own, settings: { auditKeepDays: 30 } as ServiceSettings, auditCodes: { macs } },
+        clock: { now: () => later },
+        log: { error: () => {} } as unknown as Log,
+      });
+      return pruning.execute(later, 1, after);
+    };
     const verify = (anchor?: Anchor) => new VerifyAuditLog({ store, macs }).verify(tenantId, anchor);
     const sequences = async () =>
       (await store.forTenant(tenantId, ({ audit }) => audit.list({ ascending: true, limit: 100 }))).map(
@@ -123,25 +139,33 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
           removeAuditEntries: () => Promise.reject(new Error('the process is dead')),
         },
       } as unknown as Store;
-      const pruning = new PruneAuditLog({
-        ...{ store: broken, settings: { auditKeepDays: 30 } as ServiceSettings, auditCodes: { macs } },
-        clock: { now: () => new Date(Date.now() + 32 * DAY_MS) },
-        log: { error: () => {} } as unknown as Log,
-      });
-      const later = new Date(Date.now() + 32 * DAY_MS);
-      let after: TenantId | undefined;
-      for (;;) {
-        const [next] = await store.maintenance.oldAuditLogs(later, 1, after);
-        if (next === undefined || next === tenantId) break;
-        after = next;
-      }
-      const failure = await pruning.execute(later, 1, after).catch((error: unknown) => error);
+      const failure = await pruneWith(broken).catch((error: unknown) => error);
       expect(String(failure)).to.include('the process is dead');
       expect(await sequences()).to.have.length(11);
       expect((await verify()).fault, 'with what is still there').to.equal(undefined);
       await prune(32);
       expect((await verify()).fault).to.equal(undefined);
       expect(await sequences()).to.deep.equal([12]);
+    });
+
+    it('is not pruned where the tenant was removed and made anew while its log was read', async () => {
+      const made = { ...aTenant(), id: tenantId };
+      const racing = {
+        forTenant: store.forTenant.bind(store),
+        maintenance: store.maintenance,
+        forService: async (work: never, writing: never) => {
+          if (writing !== undefined) {
+            await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
+            await store.maintenance.removeRemains(new Date(Date.now() + DAY_MS), 10_000);
+            await store.forService(({ tenants }) => tenants.add(made), { by });
+          }
+          return store.forService(work, writing);
+        },
+      } as unknown as Store;
+      const failure = await pruneWith(racing).catch((error: unknown) => error);
+      expect(String(failure)).to.include('the log has changed');
+      const { end, fault } = await verify();
+      expect([end.sequence, fault]).to.deep.equal([1, undefined]);
     });
 
     it('is another one for a tenant that was made anew', async () => {

@@ -1,0 +1,152 @@
+import { createServer } from 'node:net';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { Backend } from '../support/backend.ts';
+import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
+import { Releases, stop } from '../support/first-release.ts';
+import { asService } from '../support/left-behind.ts';
+import { created } from '../support/populated.ts';
+import { ask, issue, present } from '../support/present.ts';
+import { answers, endPrograms } from '../support/program.ts';
+import { type Callable, createTenant } from '../support/test-service.ts';
+
+const PERSON = { given_name: 'Ada', number: '1815-12-10' };
+const credential = (id: string) => ({
+  id,
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:back:card',
+  claims: PERSON,
+  disclosureFrame: { _sd: ['given_name'] },
+  statusManagement: true,
+  subjectClaims: [['number']],
+});
+const query = (url: string) => ({
+  id: 'check',
+  dcql_query: {
+    credentials: [
+      {
+        id: 'card',
+        format: 'dc+sd-jwt',
+        meta: { vct_values: ['urn:back:card'] },
+        claims: [{ path: ['given_name'] }],
+      },
+    ],
+  },
+  trustAnchors: [{ keyChainId: 'signing' }],
+  webhook: { url: `${url}/told` },
+});
+
+for (const kind of databases())
+  describe(`What the first release does not know, on ${kind.name}`, suite(kind));
+
+function suite(kind: DatabaseKind) {
+  return function (this: Mocha.Suite) {
+    this.timeout(120_000);
+    let database: TestDatabase | undefined;
+    let backend: Backend;
+    let releases: Releases;
+    let port: number;
+    let calls: Callable;
+    let token: string;
+
+    before(async function () {
+      database = await kind.openEmpty();
+      if (database === undefined) return this.skip();
+      backend = await Backend.start();
+      port = await freePort(createServer);
+      releases = new Releases(`http://localhost:${port}`, { DATABASE_URL: database.url });
+      calls = releases.callsTo(port);
+    });
+    after(async () => {
+      await endPrograms();
+      releases?.remove();
+      await backend?.close();
+      await database?.drop();
+    });
+
+    const get = async (path: string) => (await calls.call('GET', path, { token })).body;
+    /** Of the call that the backend got last. */
+    const signature = async () => {
+      const held = await issue(asService(calls), { id: 'acme', token }, 'kept');
+      const before = backend.calls.length;
+      const shown = await present(asService(calls), await ask(asService(calls), token, 'check'), held);
+      expect(shown.status, shown.text).to.equal(200);
+      expect(backend.calls.length).to.equal(before + 1);
+      return backend.calls.at(-1)?.headers['webhook-signature'];
+    };
+    const revokedOf = async () => {
+      const json = { claims: { number: PERSON.number } };
+      const { status, body } = await calls.call('POST', '/credentials/revoke-by-subject', { token, json });
+      expect(status, JSON.stringify(body)).to.equal(201);
+      return body.revoked as number;
+    };
+
+    it('is kept by it, where docs/upgrading.md says so, and else not done or lost', async () => {
+      const first = await releases.start('present', port);
+      ({ token } = await createTenant(calls, 'acme'));
+      for (const id of ['kept', 'written'])
+        await created(calls, token, '/issuer/credentials', credential(id));
+      await created(calls, token, '/verifier/config', query(backend.url));
+      expect(await signature(), 'of this release').to.match(/^v1,/);
+      const rootToken = await calls.rootToken();
+      const { token: own } = await createTenant(calls, 'bound', { profile: 'haip' });
+      const json = { ...query(backend.url), trustAnchors: [], responseMode: 'direct_post' };
+      const refused = await calls.call('POST', '/verifier/config', { token: own, json });
+      expect(refused.status, 'what its profile refuses').to.equal(400);
+      const kiosk = {
+        clientId: 'kiosk',
+        secret: 'secret-of-the-kiosk-0123456789',
+        roles: ['issuance:offer'],
+      };
+      await created(calls, token, '/client', kiosk);
+      const ended = await calls.token('kiosk', kiosk.secret);
+      expect((await calls.call('POST', '/client/kiosk/rotate-secret', { token })).status).to.equal(201);
+      const statusWith = async (of: string) => (await calls.call('GET', '/session', { token: of })).status;
+      expect(await statusWith(ended), 'a token of a secret that was rotated').to.equal(401);
+      await stop(first);
+
+      const former = await releases.start('first', port);
+      const shown = (await calls.call('GET', '/tenant/bound', { token: rootToken })).body;
+      expect(shown.id, 'the tenant').to.equal('bound');
+      expect(shown, 'its profile').to.not.have.property('profile');
+      const taken = await calls.call('POST', '/verifier/config', { token: own, json });
+      expect(taken.status, `what the profile refuses: ${taken.text}`).to.equal(201);
+      expect(await get('/issuer/credentials/kept')).to.not.have.property('subjectClaims');
+      expect(await statusWith(ended), 'the same token').to.equal(200);
+      const change = { token, json: { lifeTime: 86_400 } };
+      const written = await calls.call('PATCH', '/issuer/credentials/written', change);
+      expect(written.status, written.text).to.equal(200);
+      expect(await signature(), 'of the first release').to.equal(undefined);
+      const asked = await calls.call('POST', '/credentials/revoke-by-subject', { token, json: {} });
+      expect(asked.status, 'revoke all of one person').to.equal(404);
+      await stop(former);
+
+      await releases.start('present', port);
+      const again = (await calls.call('GET', '/tenant/bound', { token: await calls.rootToken() })).body;
+      expect(again.profile, 'the profile, which was kept').to.equal('haip');
+      expect((await get('/issuer/credentials/kept')).subjectClaims).to.deep.equal([['number']]);
+      expect((await get('/issuer/credentials/written')).subjectClaims ?? null, 'lost').to.equal(null);
+      expect(await signature()).to.match(/^v1,/);
+      expect(await statusWith(ended)).to.equal(401);
+      expect(await revokedOf(), 'all but the one that the first release issued').to.equal(2);
+    });
+
+    it('is a master secret in Vault, with which it does not start', async () => {
+      for (const MASTER_SECRET of ['vault:house:vidimus', 'vault:house:a-key-with-quite-a-long-name']) {
+        const other = new Releases(`http://localhost:${port}`, {
+          DATABASE_URL: database?.url ?? '',
+          MASTER_SECRET,
+        });
+        try {
+          const program = other.launch('first', await freePort(createServer));
+          const served = await answers(program, 'http://127.0.0.1:1', { seconds: 8 }).catch(() => false);
+          expect(served).to.equal(false);
+          expect(program.child.exitCode, `${MASTER_SECRET}: ${program.output()}`).to.equal(1);
+        } finally {
+          await endPrograms();
+          other.remove();
+        }
+      }
+    });
+  };
+}

@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer as createHttp, type Server } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
+import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from './compile-cache.ts';
+import { type Nginx, startNginx } from './nginx.ts';
+import { answers, type Running, startProgram } from './program.ts';
+import { rawSql } from './raw-sql.ts';
+import type { Ended } from './run-command.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/**
+ * A machine as docs/operating.md has it before it: the package, settings in a folder, nginx with TLS in front, a server of
+ * PostgreSQL. What systemd does is done here: `systemctl` starts and stops the service with the settings of the folder, and
+ * `journalctl` has what it wrote.
+ */
+export class OperatedMachine {
+  readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-operated-'));
+  readonly name = `vidimus_operated_${randomBytes(5).toString('hex')}`;
+  /** Typed before whatever is typed. */
+  functions = '';
+  readonly instead: [string, string][] = [];
+  #environment: Record<string, string | undefined> = {};
+  readonly #port: number;
+  readonly #server: URL;
+  readonly #nginx: Nginx;
+  readonly #control: Server;
+  #service: Running | undefined;
+  #written = '';
+
+  private constructor(server: URL, port: number, nginx: Nginx) {
+    this.#server = server;
+    this.#port = port;
+    this.#nginx = nginx;
+    this.#control = createHttp(async (incoming, outgoing) => {
+      const words = Buffer.concat(await incoming.toArray()).toString();
+      const said = await this.#obey(words).catch((error: Error) => error);
+      outgoing.statusCode = said instanceof Error ? 500 : 200;
+      outgoing.end(said instanceof Error ? said.message : said);
+    });
+  }
+
+  /** @param server the address of a database of a server on which databases and roles can be made. */
+  static async make(server: string): Promise<OperatedMachine> {
+    const port = await freePort(createServer);
+    const machine = new OperatedMachine(new URL(server), port, await startNginx([port, port]));
+    await new Promise<void>((resolve) => machine.#control.listen(0, '127.0.0.1', resolve));
+    machine.#furnish();
+    return machine;
+  }
+
+  get address(): string {
+    return this.#nginx.address;
+  }
+
+  #furnish(): void {
+    const { folder } = this;
+    for (const name of ['bin', 'system', 'data', 'cron.d', 'backups', 'far', 'opt/node_modules/.bin'])
+      mkdirSync(join(folder, name), { recursive: true });
+    symlinkSync(process.execPath, join(folder, 'opt/node_modules/.bin/node'));
+    symlinkSync(ROOT, join(folder, 'opt/node_modules/vidimus'));
+    const { port } = this.#control.address() as AddressInfo;
+    const tell = (words: string) =>
+      `exec curl -sS --fail-with-body --data "${words}" http://127.0.0.1:${port}/`;
+    this.shim('systemctl', tell('$*'));
+    // Lines are written half a second later.
+    this.shim('journalctl', `sleep 1; ${tell('journal')}`);
+    this.shim(
+      'nginx',
+      `exec /usr/sbin/nginx -c ${this.#nginx.folder}/nginx.conf -p ${this.#nginx.folder} "$@"`,
+    );
+    this.shim('scp', `exec cp "$2" ${join(folder, 'far')}/`);
+    const authority = join(folder, 'authority.pem');
+    writeFileSync(authority, this.#nginx.certificate);
+    const { hostname, port: at, username, password } = this.#server;
+    const place = `${hostname}:${at || 5432}`;
+    this.instead.push(
+      ['/opt/vidimus', join(folder, 'opt')],
+      ['/etc/systemd/system', join(folder, 'system')],
+      ['/etc/vidimus', join(folder, 'etc')],
+      ['/var/lib/vidimus', join(folder, 'data')],
+      ['/usr/local/sbin', join(folder, 'bin')],
+      ['/etc/cron.d', join(folder, 'cron.d')],
+      ['/var/backups', join(folder, 'backups')],
+      ['https://id.acme.example', this.address],
+      ['db.acme.example:5432/vidimus', `${place}/${this.name}`],
+      ['-h db.acme.example -U postgres', `-h ${hostname} -p ${at || 5432} -U ${username} -d postgres`],
+      ['role vidimus', `role ${this.name}`],
+      ['database vidimus owner vidimus', `database ${this.name} owner ${this.name}`],
+      ['postgres://vidimus:', `postgres://${this.name}:`],
+      // One process starts sooner than several.
+      ['WORKERS=auto', 'WORKERS=1'],
+    );
+    this.#environment = {
+      ...bareEnvironment(),
+      PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+      HOME: folder,
+      NODE_EXTRA_CA_CERTS: authority,
+      CURL_CA_BUNDLE: authority,
+      ...(password !== '' && { PGPASSWORD: decodeURIComponent(password) }),
+    };
+  }
+
+  /** A program that stands for one of the system. */
+  shim(name: string, script: string): void {
+    writeFileSync(join(this.folder, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+
+  /** A text of the page as it is here. */
+  here(text: string): string {
+    return this.instead.reduce((all, [from, to]) => all.replaceAll(from, to), text);
+  }
+
+  set(name: string, value: string): void {
+    this.#environment[name] = value;
+  }
+
+  setting(name: string): string | undefined {
+    return this.#settings()[name];
+  }
+
+  #settings(): Record<string, string | undefined> {
+    const read = (name: string) => parseEnv(readFileSync(join(this.folder, 'etc', name), 'utf8'));
+    return { ...read('settings.env'), ...read('secrets.env') };
+  }
+
+  /** Variables that are exported are there for the next text. */
+  type(text: string): Promise<Ended> {
+    const kept = join(this.folder, '.environment');
+    const script = `set -e\n${this.here(this.functions)}\n${this.here(text)}\nenv -0 > '${kept}'`;
+    const options = { cwd: this.folder, env: this.#environment };
+    return new Promise((resolve) => {
+      execFile('sh', ['-c', script], options, (error, stdout, stderr) => {
+        if (error === null) this.#environment = readEnvironment(kept);
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+      });
+    });
+  }
+
+  async #obey(words: string): Promise<string> {
+    if (words === 'journal') return this.#written + (this.#service?.output() ?? '');
+    if (/^(stop|restart) vidimus$/.test(words)) await this.#stop();
+    if (/^(start|restart|enable --now) vidimus$/.test(words)) await this.#start();
+    return '';
+  }
+
+  async #start(): Promise<void> {
+    const environment = {
+      ...bareEnvironment(),
+      ...{ NODE_ENV: 'production', DATA_FOLDER: join(this.folder, 'data'), DRAIN_SECONDS: '0' },
+      ...{ PORT: String(this.#port), HOST: '127.0.0.1' },
+      NODE_EXTRA_CA_CERTS: this.#environment['NODE_EXTRA_CA_CERTS'],
+      ...this.#settings(),
+    };
+    this.#service = startProgram(process.execPath, [join(ROOT, 'bootstrap/main.ts')], {
+      environment,
+      cwd: this.folder,
+    });
+    await answers(this.#service, `http://127.0.0.1:${this.#port}/health/ready`);
+  }
+
+  async #stop(): Promise<void> {
+    this.#service?.child.kill('SIGTERM');
+    await this.#service?.ended;
+    this.#written += this.#service?.output() ?? '';
+    this.#service = undefined;
+  }
+
+  async remove(): Promise<void> {
+    await this.#stop();
+    this.#control.close();
+    await this.#nginx.close();
+    await rawSql(this.#server.href, async (run) => {
+      await run(`drop database if exists ${this.name}`);
+      await run(`drop role if exists ${this.name}`);
+    });
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function readEnvironment(file: string): Record<string, string> {
+  if (!existsSync(file)) return {};
+  const entries = readFileSync(file, 'utf8').split('\0').filter(Boolean);
+  return Object.fromEntries(
+    entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
+  );
+}
