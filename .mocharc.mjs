@@ -8,6 +8,7 @@ const LONGEST = [
   'test/http/attack-tool.test.ts',
   'test/http/docs-key-stores.test.ts',
   'test/http/events.test.ts',
+  'test/faults/faults.test.ts',
   'test/contract/rabbitmq.test.ts',
   'test/http/config-import.test.ts',
   'test/http/key-store-outages.test.ts',
@@ -33,7 +34,7 @@ const LONGEST = [
 ];
 
 const files = globSync([
-  'test/{unit,vectors,contract,http,attack,fuzz}/**/*.test.ts',
+  'test/{unit,vectors,contract,http,attack,faults,fuzz}/**/*.test.ts',
   'test/architecture.test.ts',
 ]);
 const place = (file) => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '../demo/process.ts';
 import { restoreLinks } from './postgres-server.ts';
 import { rawSql } from './raw-sql.ts';
+import { isRunning } from './worker-service.ts';
 
 const PATIENCE_MS = 20_000;
 
@@ -81,10 +82,14 @@ export class Cluster {
       ...settings,
     };
     const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    this.#process = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], {
+    const server = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], {
       ...account(),
       stdio: 'ignore',
     });
+    this.#process = server;
+    const end = () => server.kill('SIGQUIT');
+    process.once('exit', end);
+    server.once('exit', () => process.off('exit', end));
     await until(async () => {
       await rawSql(this.urlOf('postgres'), (run) => run('select 1'));
       return true;
@@ -94,10 +99,24 @@ export class Cluster {
   /** @param signal SIGINT lets it end in order, SIGQUIT does not. */
   async stop(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
     const process = this.#process;
-    if (process === undefined || process.exitCode !== null) return;
+    if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
     const ended = new Promise((resolve) => process.once('exit', resolve));
     process.kill(signal);
     await ended;
+  }
+
+  /** All of its processes at the same moment, as if their machine had gone. */
+  async kill(): Promise<void> {
+    const process = this.#process;
+    if (process?.pid === undefined || process.exitCode !== null || process.signalCode !== null) return;
+    const ended = new Promise((resolve) => process.once('exit', resolve));
+    // Stopped, it starts none while they are counted.
+    kill(process.pid, 'SIGSTOP');
+    const own = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8');
+    const pids = own.split(' ').filter((pid) => pid !== '');
+    for (const pid of [...pids.map(Number), process.pid]) kill(pid, 'SIGKILL');
+    await ended;
+    await until(async () => !pids.some((pid) => isRunning(Number(pid))));
   }
 
   /** A standby of this one, which has to be stopped. */
@@ -135,6 +154,14 @@ export class Cluster {
   async remove(): Promise<void> {
     await this.stop('SIGQUIT');
     if (existsSync(this.folder)) rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended already.
   }
 }
 

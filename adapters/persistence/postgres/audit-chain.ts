@@ -134,7 +134,7 @@ export class PostgresChains {
       if (!this.#isInTime(waiting)) continue;
       await this.#writeAlone(sql, tenantId, waiting).then(waiting.resolve, (error: unknown) => {
         if (hasMoved(error)) overtaken.push(waiting);
-        else waiting.reject(error);
+        else waiting.reject(unavailableFor(error));
       });
     }
     return overtaken;
@@ -169,7 +169,7 @@ export class PostgresChains {
     try {
       outcomes = await this.#besideTurns(sql, tenantId, calls);
     } catch (error) {
-      for (const { reject } of all) reject(error);
+      for (const { reject } of all) reject(unavailableFor(error));
       return [];
     }
     const left = all.filter(({ resolve, reject }, index) => {

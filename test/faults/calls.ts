@@ -1,0 +1,59 @@
+import { type Agent, request } from 'node:http';
+import type { Answer, CallOptions } from '../support/test-service.ts';
+
+const CALL_MS = 20_000;
+
+/** The caller was told nothing: what it asked for may have happened or not. */
+export class NoAnswer extends Error {}
+/** Nobody took the connection, so nothing was asked for. */
+export class Refused extends NoAnswer {}
+
+export type Target = {
+  readonly port: number;
+  readonly agent: Agent /** By its public name. */;
+  readonly host: string;
+};
+
+/** One request to one process. @throws NoAnswer */
+export function send(target: Target, method: string, path: string, options: CallOptions): Promise<Answer> {
+  const { token, json, form, text, headers } = options;
+  const body = json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
+  const type = json !== undefined ? 'application/json' : form && 'application/x-www-form-urlencoded';
+  return new Promise((resolve, reject) => {
+    const sent = request({
+      ...{ host: '127.0.0.1', port: target.port, method, path, agent: target.agent },
+      headers: {
+        Host: target.host,
+        ...(type && { 'Content-Type': type }),
+        ...(token && { Authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'Content-Length': Buffer.byteLength(body) }),
+        ...headers,
+      },
+    });
+    const timer = setTimeout(() => sent.destroy(new NoAnswer('no answer in time')), CALL_MS);
+    sent.once('close', () => clearTimeout(timer));
+    sent.once('error', (error: NodeJS.ErrnoException) => {
+      const detail = `${error.code ?? error.message}${sent.reusedSocket ? ' on a kept connection' : ''}`;
+      reject(error.code === 'ECONNREFUSED' ? new Refused(detail) : new NoAnswer(detail));
+    });
+    sent.once('response', async (response) => {
+      try {
+        const content = Buffer.concat(await response.toArray()).toString();
+        const status = response.statusCode ?? 0;
+        const link = String(response.headers.link ?? '');
+        resolve({ status, headers: new Headers({ link }), text: content, body: parse(content) });
+      } catch {
+        reject(new NoAnswer('cut in the middle of an answer'));
+      }
+    });
+    sent.end(body);
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,131 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { offer } from '../support/revocable-cards.ts';
+import { Checker } from './checker.ts';
+import type { Issuance } from './ledger.ts';
+import { Load } from './load.ts';
+import { World } from './world.ts';
+
+/** One process has nobody to tell. */
+const SPREAD_MS = 300;
+
+/** A checker that finds nothing proves nothing: it is told of things that did not happen. */
+describe('the checker of the fault suite', function () {
+  this.timeout(60_000);
+  let database: TestDatabase | undefined;
+  let world: World;
+  let checker: Checker;
+
+  before(async () => {
+    database = await databases()
+      .find(({ name }) => name === 'sqlite')
+      ?.open();
+    world = await World.open({ processes: 1, databaseUrl: database?.url ?? '' });
+    checker = new Checker(world, SPREAD_MS);
+    const load = new Load(world).start();
+    await pause(1_000);
+    await load.stop();
+  });
+  after(async () => {
+    await world?.end();
+    await database?.drop();
+  });
+
+  const issued = (wanted: (issuance: Issuance) => boolean): Issuance => {
+    const found = [...world.ledger.issuances.values()].find((one) => one.entries.length > 0 && wanted(one));
+    if (found === undefined) throw new Error('the load was too short');
+    return found;
+  };
+  const found = async () => (await checker.check()).join('\n');
+
+  it('finds nothing where nothing is wrong', async () => {
+    expect(await checker.check({ all: true, deliveries: true })).to.deep.equal([]);
+  });
+
+  it('finds what was acknowledged and is not there', async () => {
+    world.ledger.offered('never-made');
+    expect(await found()).to.include('never-made is gone: 404');
+    world.ledger.issuances.delete('never-made');
+  });
+
+  it('finds an entry that was given away twice', async () => {
+    const [one, other] = [...world.ledger.issuances.values()].filter(({ entries }) => entries.length > 0);
+    const [entry] = one?.entries ?? [];
+    if (entry === undefined || other === undefined) throw new Error('the load was too short');
+    other.entries.push(entry);
+    expect(await found()).to.include(`was given to ${one?.session} and to ${other.session}`);
+    other.entries.pop();
+  });
+
+  it('finds a revocation that is in no list and in no audit log', async () => {
+    const { session, revocations } = issued((one) => one.revocations.asked === 0);
+    Object.assign(revocations, { asked: 1, told: 1 });
+    const said = await found();
+    expect(said).to.include(`${session} was revoked and `);
+    expect(said).to.include(`${session}: 0 audit entries, told 1 of 1`);
+    Object.assign(revocations, { asked: 0, told: 0 });
+  });
+
+  it('finds a revocation that nobody asked for', async () => {
+    const { session, revocations } = issued((one) => one.revocations.told > 0);
+    const before = { ...revocations };
+    Object.assign(revocations, { asked: 0, told: 0 });
+    const said = await found();
+    expect(said).to.include(`${session} was not revoked and `);
+    expect(said).to.include(`${session}: 1 audit entries, told 0 of 0`);
+    Object.assign(revocations, before);
+  });
+
+  it('finds a presentation that did not take place', async () => {
+    const { body } = await world.call('POST', '/verifier/offer', {
+      response_type: 'uri',
+      requestId: 'plain',
+    });
+    const presentation = world.ledger.requested(body.session, false);
+    world.ledger.presented(presentation);
+    expect(await found()).to.include(`${body.session} was presented and is active`);
+    world.ledger.presentations.delete(body.session);
+  });
+
+  it('finds deliveries that came under two ids, or to no end', async () => {
+    const [session = ''] = world.ledger.deliveries.keys();
+    world.ledger.delivered(session, 'another-id');
+    world.ledger.delivered('never-made', 'its-id');
+    const said = (await checker.check({ deliveries: true })).join('\n');
+    expect(said)
+      .to.include(`heard of ${session} under 2 ids`)
+      .and.to.include('heard of never-made, which is');
+    world.ledger.deliveries.delete(session);
+    world.ledger.deliveries.delete('never-made');
+  });
+
+  it('finds a change of the administrator that is lost', async () => {
+    const { config } = world.ledger;
+    Object.assign(config, { asked: config.asked + 1, told: config.asked + 1 });
+    expect(await found()).to.match(/the configuration is version \d+, told was \d+/);
+  });
+
+  it('finds a code that opens something again', async () => {
+    const { uri } = await offer(world.deployment, world.tenant);
+    const code = await new RawWallet(world.deployment, world.tenant.id).code(uri);
+    world.ledger.spent.splice(0, world.ledger.spent.length, code);
+    expect(await found()).to.include('a code was redeemed that had been before');
+  });
+
+  it('takes a second success of what is single for a fault', async () => {
+    const issuance = issued(() => true);
+    world.ledger.redeemed(issuance);
+    world.ledger.issued(issuance, 'a nonce', []);
+    world.ledger.issued(issuance, 'a nonce', []);
+    const [presentation] = [...world.ledger.presentations.values()].filter((one) => one.presented > 0);
+    if (presentation === undefined) throw new Error('the load was too short');
+    world.ledger.presented(presentation);
+    const said = await found();
+    expect(said)
+      .to.match(/was redeemed twice/)
+      .and.to.match(/nonce was taken twice/);
+    expect(said).to.match(/took two presentations/);
+  });
+});

@@ -1,0 +1,230 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { rawSql } from '../support/raw-sql.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { entriesOf } from '../support/revocable-cards.ts';
+import { runProcess } from '../support/run-command.ts';
+import type { Answer } from '../support/test-service.ts';
+import { inParallel, retried, sampleOf } from './asking.ts';
+import { keyOf } from './ledger.ts';
+import type { World } from './world.ts';
+
+const SPREAD_MS = 6_000;
+/** Sessions of rounds before that are looked at once more in each round; all of them in the end. */
+const SAMPLE = 20;
+const CODES = 5;
+const PATIENCE_MS = 60_000;
+
+/** Compares what callers were told with what the service says and has on record. */
+export class Checker {
+  readonly #world: World;
+  readonly #spreadMs: number;
+  readonly #violations: string[] = [];
+  /** What was looked at when it was new. */
+  readonly #seen = new Set<string>();
+  readonly #handedOut = new Map<string, string>();
+  #countedEntries = new Map<string, number>();
+  #reported = 0;
+  #lastSequence = 0;
+  readonly #audited = new Map<string, number>();
+  #anchors: readonly string[] = [];
+
+  /** @param spreadMs until what one process was told is served by all. */
+  constructor(world: World, spreadMs = SPREAD_MS) {
+    this.#world = world;
+    this.#spreadMs = spreadMs;
+  }
+
+  /**
+   * @param all looks at everything again. @param deliveries waits until each has ended, which takes a job of the service some seconds.
+   * @returns what is new and wrong.
+   */
+  async check({ all = false, deliveries = false } = {}): Promise<readonly string[]> {
+    this.remember();
+    await this.#spent();
+    await this.#sessions(all);
+    await this.#lists();
+    await this.#configuration();
+    await this.#auditLog();
+    if (deliveries) await this.#deliveries();
+    if (all) await this.#auditChain();
+    const { violations } = this.#world.ledger;
+    const found = [...violations.slice(this.#reported), ...this.#violations.splice(0)];
+    this.#reported = violations.length;
+    return found;
+  }
+
+  /** What the database has forgotten rightly, since it was put back in time by somebody who said so. */
+  forgive(): void {
+    this.#audited.clear();
+    this.#lastSequence = 0;
+    this.#anchors = [];
+  }
+
+  #fault(what: string): void {
+    this.#violations.push(what);
+    this.#world.ledger.note('violation', { detail: what });
+  }
+
+  /** No entry of a list stands for two credentials, over all that were ever handed out. */
+  remember(): void {
+    for (const { session, entries } of this.#world.ledger.issuances.values()) {
+      const counted = this.#countedEntries.get(session) ?? 0;
+      for (const entry of entries.slice(counted)) {
+        const other = this.#handedOut.get(keyOf(entry));
+        if (other !== undefined) this.#fault(`${keyOf(entry)} was given to ${other} and to ${session}`);
+        this.#handedOut.set(keyOf(entry), session);
+      }
+      this.#countedEntries.set(session, entries.length);
+    }
+  }
+
+  /** A code of any time before opens nothing. */
+  async #spent(): Promise<void> {
+    const { ledger, deployment, tenant } = this.#world;
+    for (const code of sampleOf(ledger.spent, CODES)) {
+      const { status } = await retried(() => new RawWallet(deployment, tenant.id).redeem(code));
+      if (status === 200) this.#fault(`a code was redeemed that had been before: ${code}`);
+    }
+  }
+
+  /** What was acknowledged is on record. */
+  async #sessions(isFinal: boolean): Promise<void> {
+    const { issuances, presentations } = this.#world.ledger;
+    const all = [...issuances.keys(), ...presentations.keys()];
+    const former = all.filter((session) => this.#seen.has(session));
+    const sample = isFinal ? former : sampleOf(former, SAMPLE);
+    const due = [...all.filter((session) => !this.#seen.has(session)), ...sample];
+    for (const session of due) this.#seen.add(session);
+    await inParallel(due, (session) => this.#session(session));
+  }
+
+  async #session(session: string): Promise<void> {
+    const { issuances, presentations } = this.#world.ledger;
+    const answer = await this.#ask(`/session/${session}`);
+    if (answer.status !== 200) return this.#fault(`${session} is gone: ${answer.status}`);
+    const { status, credentials } = answer.body;
+    const issuance = issuances.get(session);
+    if (issuance !== undefined && issuance.entries.length > 0 && status !== 'completed')
+      this.#fault(`${session} was issued and is ${status}`);
+    const presentation = presentations.get(session);
+    if (presentation === undefined) return;
+    if (presentation.presented > 0 && (status !== 'completed' || credentials?.[0]?.values?.name !== 'Ada'))
+      this.#fault(`${session} was presented and is ${status}`);
+    const ids = this.#world.ledger.deliveries.get(session);
+    if (!presentation.isHooked || status !== 'completed') return;
+    if (ids?.size !== 1) this.#fault(`${session} is completed and its backend heard ${ids?.size ?? 0} ids`);
+  }
+
+  /** Who was revoked stays it, in the list that each process serves, and nobody else is. */
+  async #lists(): Promise<void> {
+    const { issuances } = this.#world.ledger;
+    const end = performance.now() + this.#spreadMs;
+    for (;;) {
+      const wrong: string[] = [];
+      for (const at of this.#world.deployment.members.keys()) {
+        const lists = new Map<string, (index: number) => number>();
+        for (const { entries, revocations, session } of issuances.values()) {
+          for (const entry of entries) {
+            if (!lists.has(entry.listId)) lists.set(entry.listId, await this.#list(at, entry.listId));
+            const status = lists.get(entry.listId)?.(entry.idx);
+            if (revocations.told > 0 && status !== 1)
+              wrong.push(`${session} was revoked and ${keyOf(entry)} is ${status} at process ${at}`);
+            if (revocations.asked === 0 && status !== 0)
+              wrong.push(`${session} was not revoked and ${keyOf(entry)} is ${status} at process ${at}`);
+          }
+        }
+      }
+      if (wrong.length === 0) return;
+      if (performance.now() > end) return void wrong.slice(0, 5).map((one) => this.#fault(one));
+      await pause(200);
+    }
+  }
+
+  async #list(at: number, id: string): Promise<(index: number) => number> {
+    const path = `/${this.#world.tenant.id}/status-list/${id}`;
+    const answer = await retried(() => this.#world.deployment.callAt(at, 'GET', path));
+    if (answer.status !== 200) return () => -answer.status;
+    return entriesOf(answer);
+  }
+
+  async #configuration(): Promise<void> {
+    const { config } = this.#world.ledger;
+    if (config.told === 0) return;
+    const { body } = await this.#ask('/issuer/config');
+    const version = Number(/Version (\d+)/.exec(JSON.stringify(body))?.[1] ?? 0);
+    if (version < config.told || version > config.asked)
+      this.#fault(`the configuration is version ${version}, told was ${config.told} of ${config.asked}`);
+  }
+
+  /** One entry for each revocation that was acknowledged, one more at most for each that had no answer. */
+  async #auditLog(): Promise<void> {
+    let path: string | undefined = '/audit-log?limit=500&kind=session&action=revoked';
+    let newest = this.#lastSequence;
+    while (path !== undefined) {
+      const answer: Answer = await this.#ask(path);
+      if (answer.status !== 200) return this.#fault(`the audit log: ${answer.status} ${answer.text}`);
+      const fresh = answer.body.filter((entry: { sequence: number }) => entry.sequence > this.#lastSequence);
+      for (const { target, sequence } of fresh) {
+        this.#audited.set(target, (this.#audited.get(target) ?? 0) + 1);
+        newest = Math.max(newest, sequence);
+      }
+      const next: string | undefined = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+      path =
+        fresh.length === answer.body.length ? next?.replace(this.#world.deployment.address, '') : undefined;
+    }
+    this.#lastSequence = newest;
+    for (const { session, revocations } of this.#world.ledger.issuances.values()) {
+      const entries = this.#audited.get(session) ?? 0;
+      if (entries < revocations.told || entries > revocations.asked)
+        this.#fault(`${session}: ${entries} audit entries, told ${revocations.told} of ${revocations.asked}`);
+    }
+  }
+
+  /** Each delivery that was begun ends, under its one id. */
+  async #deliveries(): Promise<void> {
+    const { databaseUrl, ledger } = this.#world;
+    const end = performance.now() + PATIENCE_MS;
+    const left = () =>
+      rawSql(databaseUrl, async (run) => {
+        const rows = await run('select count(*) as count from pending_deliveries');
+        // A minute is over.
+        if (Number(rows[0]?.['count']) > 0) await run('update pending_deliveries set due_at = 0');
+        return Number(rows[0]?.['count']);
+      });
+    let count = await retried(left);
+    while (count > 0 && performance.now() < end) {
+      await pause(1_000);
+      count = await retried(left);
+    }
+    if (count > 0) this.#fault(`${count} deliveries do not end`);
+    await inParallel([...ledger.deliveries.keys()], async (session) => {
+      const { body } = await this.#ask(`/session/${session}`);
+      const ids = ledger.deliveries.get(session)?.size;
+      const states = (body?.deliveries ?? []).map(
+        ({ state, result }: Record<string, string>) => state ?? result,
+      );
+      if (ids !== 1) this.#fault(`the backend heard of ${session} under ${ids} ids`);
+      // Of what was refused the backend is told, too.
+      const { wasRefused } = ledger.presentations.get(session) ?? {};
+      const ends = wasRefused ? ['completed', 'failed'] : ['completed'];
+      if (!ends.includes(body?.status) || states.join() !== 'delivered')
+        this.#fault(`the backend heard of ${session}, which is ${body?.status}, ${states}`);
+    });
+  }
+
+  async #auditChain(): Promise<void> {
+    const { environment } = this.#world.deployment;
+    const expected = this.#anchors.flatMap((anchor) => ['--expect', anchor]);
+    const { code, stdout, stderr } = await runProcess(
+      'commands/audit-verify',
+      expected,
+      environment as never,
+    );
+    if (code !== 0) return this.#fault(`audit:verify: ${stdout} ${stderr}`);
+    this.#anchors = stdout.trim().split('\n');
+  }
+
+  #ask(path: string): Promise<Answer> {
+    return retried(() => this.#world.call('GET', path));
+  }
+}

@@ -1,0 +1,26 @@
+import { expect } from 'chai';
+import { killService } from './kills.ts';
+import { cutPower } from './power-cut.ts';
+import { Group } from './rounds.ts';
+
+const ROUNDS = 2;
+
+/** The short form of `npm run test:faults`. */
+describe('a service that is broken off under load keeps what it said', function () {
+  this.timeout(120_000);
+
+  const parts: Readonly<Record<string, (group: Group) => Promise<void>>> = {
+    'when its processes are killed, on PostgreSQL': (group) => killService('postgres', 2, group),
+    'when the power is cut, on SQLite': cutPower,
+  };
+  for (const [name, run] of Object.entries(parts)) {
+    it(name, async function () {
+      const group = new Group(name, ROUNDS, false);
+      await run(group);
+      if (group.skipped !== undefined) return this.skip();
+      expect(group.violations).to.deep.equal([]);
+      expect(group.done).to.equal(ROUNDS);
+      expect(group.facts.join(), 'there was load').to.match(/[1-9]\d* credentials/);
+    });
+  }
+});

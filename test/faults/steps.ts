@@ -1,0 +1,68 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Answer } from '../support/test-service.ts';
+import { NoAnswer, Refused } from './calls.ts';
+import type { Ledger } from './ledger.ts';
+
+const AFTER_SILENCE_MS = 40;
+/** How many attempts callers make before they give something up. */
+const ATTEMPTS = 60;
+
+/** What came of a step. `isSure`: no attempt before it may have had an effect that nobody told of. */
+export type Outcome = { readonly answer: Answer; readonly isSure: boolean };
+
+/** Calls that are repeated until they are answered. */
+export class Steps {
+  readonly ledger: Ledger;
+  /** Nothing is repeated any more. */
+  isFinal = false;
+  /** A refusal is no fault, since a clock is wrong. What was done may still not be done twice. */
+  isForgiving = false;
+
+  constructor(ledger: Ledger) {
+    this.ledger = ledger;
+  }
+
+  /** @throws NoAnswer when it is given up. */
+  async take(what: string, call: () => Promise<Answer>): Promise<Outcome> {
+    const { counts } = this.ledger;
+    let isSure = true;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      if (attempt > 0) {
+        if (this.isFinal) break;
+        await pause(AFTER_SILENCE_MS);
+      }
+      try {
+        const answer = await call();
+        if (answer.status === 500) this.ledger.violate(`${what}: 500 ${answer.text}`);
+        if (answer.status < 500 && answer.status !== 429) {
+          counts.answered++;
+          return { answer, isSure };
+        }
+        counts.unavailable++;
+        isSure = false;
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        if (error instanceof Refused) {
+          counts.refused++;
+          continue;
+        }
+        counts.unanswered++;
+        this.ledger.note('no answer', { step: what, why: error.message });
+        isSure = false;
+      }
+    }
+    throw new NoAnswer(`${what}: given up`);
+  }
+
+  /**
+   * What was acknowledged has to carry the next step.
+   * @returns the answer; undefined where it refuses what an attempt before may have done.
+   */
+  async must(what: string, status: number, call: () => Promise<Answer>): Promise<Answer | undefined> {
+    const { answer, isSure } = await this.take(what, call);
+    if (answer.status === status) return answer;
+    if (isSure && !this.isForgiving)
+      this.ledger.violate(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    return undefined;
+  }
+}

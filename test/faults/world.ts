@@ -1,0 +1,118 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Backend } from '../support/backend.ts';
+import type { Held } from '../support/present.ts';
+import { newKey, RawWallet } from '../support/raw-wallet.ts';
+import { revocable } from '../support/revocable-cards.ts';
+import { Deployment, type DeploymentOptions } from './deployment.ts';
+import { Ledger } from './ledger.ts';
+
+const CARD_TYPE = 'urn:shown:1';
+/** How long a backend takes, at most, so that some deliveries are under way when something is killed. */
+const BACKEND_MS = 60;
+
+export type Tenant = { readonly id: string; readonly token: string };
+
+/** A deployment with a tenant that issues and verifies, its backend, and what everybody was told. */
+export class World {
+  readonly deployment: Deployment;
+  readonly ledger: Ledger;
+  readonly backend: Backend;
+  readonly tenant: Tenant;
+  /** What wallets show. */
+  readonly held: readonly Held[];
+  databaseUrl: string;
+
+  private constructor(parts: Omit<World, 'end' | 'call'>) {
+    this.deployment = parts.deployment;
+    this.ledger = parts.ledger;
+    this.backend = parts.backend;
+    this.tenant = parts.tenant;
+    this.held = parts.held;
+    this.databaseUrl = parts.databaseUrl;
+  }
+
+  static async open(options: DeploymentOptions, id = 'acme'): Promise<World> {
+    const deployment = await Deployment.start(options);
+    try {
+      return await World.beside(deployment, options.databaseUrl, id);
+    } catch (error) {
+      await deployment.end();
+      throw error;
+    }
+  }
+
+  /** Another tenant of a deployment. */
+  static async beside(deployment: Deployment, databaseUrl: string, id: string): Promise<World> {
+    const backend = await Backend.start();
+    try {
+      const ledger = new Ledger(join(deployment.folder, `${id}.ledger`));
+      backend.on('/presented', (response, { headers, body }) => {
+        ledger.delivered(String(body.session), String(headers['idempotency-key']));
+        void pause(Math.random() * BACKEND_MS).then(() => response.writeHead(204).end());
+      });
+      const set = await setUp(deployment, backend, id);
+      return new World({ deployment, backend, ledger, databaseUrl, ...set });
+    } catch (error) {
+      await backend.close();
+      throw error;
+    }
+  }
+
+  call(method: string, path: string, json?: unknown) {
+    return this.deployment.call(method, path, {
+      token: this.tenant.token,
+      ...(json !== undefined && { json }),
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.deployment.end();
+    await this.backend.close();
+    rmSync(this.deployment.folder, { recursive: true, force: true });
+  }
+}
+
+async function setUp(deployment: Deployment, backend: Backend, id: string) {
+  const tenant = await revocable(deployment, id, 10);
+  const post = async (path: string, json: object) => {
+    const answer = await deployment.call('POST', path, { token: tenant.token, json });
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+    return answer.body;
+  };
+  await post('/issuer/credentials', {
+    id: 'shown',
+    config: { format: 'dc+sd-jwt', display: [{ name: 'Shown', locale: 'en' }] },
+    vct: CARD_TYPE,
+    claims: { name: 'Ada' },
+    disclosureFrame: { _sd: ['name'] },
+  });
+  const asking = {
+    dcql_query: {
+      credentials: [
+        {
+          id: 'card',
+          format: 'dc+sd-jwt',
+          meta: { vct_values: [CARD_TYPE] },
+          claims: [{ path: ['name'] }],
+        },
+      ],
+    },
+    trustAnchors: [{ keyChainId: 'signing' }],
+    redirectUri: 'https://shop.example/done',
+  };
+  await post('/verifier/config', { ...asking, id: 'plain' });
+  await post('/verifier/config', { ...asking, id: 'hooked', webhook: { url: `${backend.url}/presented` } });
+  const held: Held[] = [];
+  while (held.length < 3) {
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['shown'] };
+    const made = await post('/issuer/offer', json);
+    const wallet = new RawWallet(deployment, id);
+    const holder = newKey();
+    const issued = await wallet.request(await wallet.accessToken(made.uri), 'shown', { key: holder });
+    if (issued.status !== 200) throw new Error(`credential: ${issued.status} ${issued.text}`);
+    held.push({ text: issued.body.credentials[0].credential, holder, session: made.session });
+  }
+  return { tenant, held };
+}
