@@ -2,6 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
+/** By what this machine gets to its packages: certificates, proxies, and where npm keeps what it has. */
+const REACHES_PACKAGES = /^(npm_config_.*|node_extra_ca_certs|ssl_cert_(file|dir)|(https?|no)_proxy)$/i;
+
 /** A Dockerfile as it is written: instructions with all of their text, without comments. */
 export type Instruction = { readonly name: string; readonly text: string };
 
@@ -118,7 +121,9 @@ class Stage implements Image {
     const tools = join(this.root, '.tools');
     mkdirSync(tools, { recursive: true });
     if (process.getuid?.() !== 0) writeFileSync(join(tools, 'chown'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+    const ofMachine = Object.entries(process.env).filter(([name]) => REACHES_PACKAGES.test(name));
     const env = {
+      ...Object.fromEntries(ofMachine),
       ...this.environment,
       HOME: process.env['HOME'],
       PATH: `${tools}:${process.env['PATH']}`,
