@@ -13,7 +13,8 @@ function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { code?: unknown };
   if (code === 'EADDRINUSE') {
-    return `port ${(error as { port?: unknown }).port} is taken; set PORT to another one`;
+    const { port, setting = 'PORT' } = error as { port?: unknown; setting?: string };
+    return `port ${port} is taken; set ${setting} to another one`;
   }
   if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL') {
     return `${error.message}; check HOST`;

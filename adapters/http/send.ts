@@ -55,6 +55,8 @@ export function fail(response: Response, error: unknown, surface: Surface, log: 
   }
   const route = String(response.locals['route'] ?? '');
   const rendered = log.within(aboutOf(response), () => renderAndLog(error, surface, requestId, route, log));
+  // For the line that tells of the request.
+  if (error instanceof Failure) aboutOf(response)['code'] = error.code;
   response.statusCode = rendered.status;
   for (const [name, value] of Object.entries(rendered.headers)) response.setHeader(name, value);
   response.setHeader('Content-Type', rendered.contentType);

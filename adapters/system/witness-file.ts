@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type Sighting, Witness } from '../../application/ports/witness.ts';
@@ -68,10 +68,18 @@ export class WitnessFile extends Witness {
         flag: 'wx',
         flush: true,
       });
+      await this.#keepOwner(fresh);
       await rename(fresh, this.#file);
     } catch (error) {
       await rm(fresh, { force: true }).catch(() => {});
       throw error;
     }
+  }
+
+  /** An operator who fences as root leaves behind what the account of the service can go on with. */
+  async #keepOwner(fresh: string): Promise<void> {
+    if (process.getuid?.() !== 0) return;
+    const { uid, gid } = await stat(this.#file).catch(() => stat(dirname(this.#file)));
+    await chown(fresh, uid, gid);
   }
 }

@@ -117,6 +117,10 @@ async function ofHealth(publicUrl: string): Promise<Finding> {
   if (said?.['status'] === 'ok') return ok('health', 'everything works');
   const message = down.length > 0 ? `${down.join(', ')}: down` : `GET /health answers with ${answer.status}`;
   const advice = 'the log of the service says why';
+  if (down.includes('history')) {
+    const fence = 'nothing is issued: the database went back in time; see docs/backup-and-restore.md';
+    return fault('health', message, fence);
+  }
   return said?.['status'] === 'degraded'
     ? warning('health', message, advice)
     : fault('health', message, advice);

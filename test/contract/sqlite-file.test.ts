@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -87,6 +96,20 @@ describe('the file of a SQLite database', () => {
         for (const asker of askers) asker.end();
       }
     }
+  });
+
+  it('stays locked for as long as it is open, so that no other program takes itself for the last one', async function () {
+    // Programs with an older SQLite remove the log then, and what is written from then on is lost.
+    if (!existsSync('/proc/locks')) return this.skip();
+    const file = join(folder, 'vidimus.sqlite');
+    const first = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
+    const isLocked = () => readFileSync('/proc/locks', 'utf8').includes(`:${statSync(file).ino} `);
+    expect(isLocked(), 'once it was made and brought up to date').to.equal(true);
+    const second = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
+    await second.close();
+    expect(isLocked(), 'after another connection of the same process').to.equal(true);
+    await first.close();
+    expect(isLocked()).to.equal(false);
   });
 
   it('is written through to the disk before a change counts as made', async () => {

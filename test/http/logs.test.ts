@@ -69,7 +69,7 @@ describe('the log', () => {
     const [unauthenticated] = await linesOf(() =>
       shop.service.call('GET', '/session', { token: 'eyJ.a.token' }),
     );
-    expect(unauthenticated).to.include({ route: '/session', status: 401 });
+    expect(unauthenticated).to.include({ route: '/session', status: 401, code: 'unauthenticated' });
     expect(JSON.stringify(unauthenticated)).to.not.include('eyJ');
   });
 

@@ -2,6 +2,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { MetricsServer } from '../../adapters/system/metrics/metrics-server.ts';
+import { startFailure } from '../../bootstrap/start-failure.ts';
 import { freePort } from '../demo/process.ts';
 
 describe('The address for metrics alone', function () {
@@ -52,4 +53,11 @@ describe('The address for metrics alone', function () {
       expect(performance.now() - began).to.be.below(within);
     });
   }
+
+  it('says which setting to change when its port is taken', async () => {
+    const failure = await MetricsServer.open({ host: '127.0.0.1', port }, async () => '').catch(startFailure);
+    expect(failure).to.equal(
+      `Vidimus could not start: port ${port} is taken; set METRICS_ADDRESS to another one`,
+    );
+  });
 });

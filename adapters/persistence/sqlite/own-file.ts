@@ -7,9 +7,21 @@ import { dirname } from 'node:path';
  */
 export function keepToOwner(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  closeSync(openSync(file, 'a', 0o600));
+  makeFile(file);
   // SQLite gives new ones the mode of the database; those of an earlier release had another.
   for (const path of [file, `${file}-wal`, `${file}-shm`]) if (existsSync(path)) restrict(path);
+}
+
+/**
+ * One that is there is not opened: to close it again would take every lock from the process that SQLite has on it (POSIX, `fcntl`),
+ * and the next program that looks at the database would take itself for the last one and remove the log.
+ */
+function makeFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 function restrict(path: string): void {

@@ -40,7 +40,7 @@ export class MetricsServer {
     // Who has had an answer and stays keeps nobody out.
     server.on('drop', () => server.closeIdleConnections());
     await new Promise<void>((done, failed) => {
-      server.once('error', failed);
+      server.once('error', (error) => failed(Object.assign(error, { setting: 'METRICS_ADDRESS' })));
       server.listen(port, host, () => done());
     });
     return new MetricsServer(server);
