@@ -177,5 +177,11 @@ async function tellOfFormerSecrets(store: OrmStore, { keyIds }: Cipher, log: Log
   const needed = former.filter((id) => !resealed.includes(id)).length;
   if (needed === 0) {
     log.info('nothing is sealed under the former secrets any more; take them out of MASTER_SECRET');
-  } else log.warn('data is sealed under former secrets; `npm run reseal` seals it anew', { former: needed });
+  } else
+    log.warn(
+      'data is sealed under former secrets; `npx vidimus reseal` (in a clone `npm run reseal`) seals it anew',
+      {
+        former: needed,
+      },
+    );
 }

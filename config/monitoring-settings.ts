@@ -13,7 +13,9 @@ export const MONITORING = {
     .min(16, 'at least 16 characters')
     .max(256)
     .optional()
-    .describe('Bearer token with which the service itself answers `GET /metrics`; without one it does not'),
+    .describe(
+      'Bearer token with which the service itself answers `GET /metrics`; without one it does not. At least 16 characters',
+    ),
   METRICS_TENANTS: wholeNumber(0, 1_000)
     .default(0)
     .describe(

@@ -90,7 +90,7 @@ export const SettingsSchema = z.object({
   MASTER_SECRET: masterSecret
     .optional()
     .describe(
-      'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` for one that a provider of KMS_CONFIG has. Several, separated by commas: the first seals and signs, all open; `npm run reseal` makes the others superfluous',
+      'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` for one that a provider of KMS_CONFIG has. Several, separated by commas: the first seals and signs, all open; `npx vidimus reseal` (in a clone `npm run reseal`) makes the others superfluous. Another first one ends administrative access tokens at once; dropping a former one ends refresh tokens of wallets and transaction codes of open offers that were made under it',
     ),
   JWT_SECRET: masterSecret.optional().describe('Older name of MASTER_SECRET'),
   JWT_ISSUER: z
@@ -182,7 +182,7 @@ export const SettingsSchema = z.object({
   AUDIT_KEEP_DAYS: wholeNumber(30, 36_500)
     .optional()
     .describe(
-      'Days that entries of the audit logs of tenants are kept; the log of the service stays, and says from where what is left can be verified; see docs/audit.md. Default: as long as their tenant',
+      'Days that entries of the audit logs of tenants are kept; the log of the service stays, and says from where what is left can be verified; see docs/audit.md. At least 30. Default: as long as their tenant',
     ),
   CONFIG_FOLDER: z
     .string()

@@ -2,7 +2,7 @@ import type { MikroORM } from '@mikro-orm/core';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 import { UNREACHABLE } from './database-faults.ts';
 import { surviveOnPostgres } from './lost-transactions.ts';
-import { folderOf, isBehind, MIGRATIONS, migrate } from './migrate.ts';
+import { folderOf, MIGRATIONS, migrate, stateOf } from './migrate.ts';
 import {
   type Database,
   type Dialect,
@@ -47,6 +47,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
   try {
     return await openAndMigrate(settings);
   } catch (error) {
+    if (error instanceof DatabaseNotReady) throw error;
     throw new Error(describeFault(settings.url, error) ?? (error as Error).message, { cause: error });
   }
 }
@@ -77,6 +78,20 @@ function describeFault(url: string, error: unknown): string | undefined {
     : undefined;
 }
 
+/** Somebody who only looks does not make tables. */
+export class DatabaseNotReady extends Error {
+  readonly state: 'empty' | 'behind';
+
+  constructor(state: 'empty' | 'behind') {
+    super(
+      state === 'empty'
+        ? 'the database is empty: no service has been started on it. See that DATABASE_URL names the right one; the first start makes the tables'
+        : 'the database is of an older release; start the service of this one once, which brings it up to date, then try again',
+    );
+    this.state = state;
+  }
+}
+
 async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
   if (settings.url === 'sqlite::memory:') return inMemory(settings);
   const database = openDriver(settings);
@@ -86,10 +101,9 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
       await database.close();
       return await openAndMigrate({ ...settings, isCluster: true });
     }
-    if (!(await isBehind(database))) return database;
-    if (settings.migrates === false) {
-      throw new Error('the database is empty or of an older release; start the service once, then try again');
-    }
+    const state = await stateOf(database);
+    if (state === 'current') return database;
+    if (settings.migrates === false) throw new DatabaseNotReady(state);
     await bringUp(settings);
     return database;
   } catch (error) {

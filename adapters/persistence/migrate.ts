@@ -27,15 +27,15 @@ export function folderOf(dialect: Dialect): string {
   return join(dirname(fileURLToPath(import.meta.url)), 'migrations', dialect);
 }
 
-/** Whether a migration has not run yet. */
-export async function isBehind({ dialect, all }: Database): Promise<boolean> {
+/** Whether a migration has not run yet, or none at all. */
+export async function stateOf({ dialect, all }: Database): Promise<'empty' | 'behind' | 'current'> {
   const tables =
     dialect === 'sqlite'
       ? `select name from sqlite_master where name = '${MIGRATIONS}'`
       : `select table_name from information_schema.tables
          where table_schema = current_schema() and table_name = '${MIGRATIONS}'`;
-  if ((await all(tables)).length === 0) return true;
-  return pending(dialect, await all(DONE)).length > 0;
+  if ((await all(tables)).length === 0) return 'empty';
+  return pending(dialect, await all(DONE)).length > 0 ? 'behind' : 'current';
 }
 
 /**

@@ -104,7 +104,7 @@ export class AuthenticateClient extends needs({
     if (claims === undefined) {
       throw new Failure(
         'unauthenticated',
-        'the access token is invalid or expired; check its audience and the clocks',
+        'the access token is invalid or expired, or was made under a former MASTER_SECRET; check its audience and the clocks',
       );
     }
     if (!managesTenants(claims, settings)) return claims;

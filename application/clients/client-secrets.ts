@@ -7,6 +7,7 @@ import { Cipher } from '../ports/cipher.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { Secrets } from '../ports/secrets.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { assertMayHoldSecret } from './restrictions.ts';
 
@@ -119,13 +120,25 @@ function gone(): Failure {
  * Replaces a client's secret. The new one is told here and nowhere else; an older one that waits is erased, and access
  * tokens that were had with it end.
  */
-export class RotateSecret extends needs({ store: Store, clock: Clock, random: Random, secrets: Secrets }) {
+export class RotateSecret extends needs({
+  store: Store,
+  clock: Clock,
+  random: Random,
+  secrets: Secrets,
+  settings: ServiceSettings,
+}) {
   /**
    * @param graceSeconds for which access tokens go on to count that are out already.
    * @returns the new secret, 256 bits in base64url. @throws Failure `not_found`, `forbidden`.
    */
   async execute(caller: Caller, clientId: string, graceSeconds = 0): Promise<string> {
-    const { store, clock, random, secrets } = this.ports;
+    const { store, clock, random, secrets, settings } = this.ports;
+    // Tenants are not told of a client that is none of theirs.
+    if (caller.tenantId === null && clientId === settings.rootClient.clientId)
+      throw new Failure(
+        'not_found',
+        'the built-in client is not stored: it gets another secret by AUTH_CLIENT_SECRET and a restart of all processes',
+      );
     assertMayHoldSecret(caller, await readClientFor(store, caller, clientId));
     const secret = random.token(256);
     const secretHash = await secrets.hash(secret);

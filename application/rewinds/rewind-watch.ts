@@ -27,7 +27,7 @@ const OBJECTIONS_MS = 3_000;
 const WITNESS_MS = 2_000;
 const LOST =
   'the database has gone back in time, and would give away once more what it has forgotten: nothing is issued until ' +
-  '`npm run restore:fence` was run; see docs/backup-and-restore.md';
+  '`npx vidimus restore fence` (in a clone `npm run restore:fence`) was run; see docs/backup-and-restore.md';
 const SETTLING = 'another database has just taken over; it is waited for those who miss something in it';
 
 /**

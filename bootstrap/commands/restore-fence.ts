@@ -11,11 +11,18 @@ import { openStored } from './open-stored.ts';
  * done, 1 when it is not, 3 when nothing says that the database went back.
  */
 const USAGE = 'npm run restore:fence -- [--force] [--lost-releases <n>]';
+const ABOUT = `After a database was put back, ends all that counts once and was handed out before; see docs/backup-and-restore.md.
+  --force              fences though nothing says that the database went back: for who knows that it did
+  --lost-releases <n>  signs trust lists under numbers that are n above the stored ones, in place of a thousand and one for
+                       each second since the last release: for lists that readers have seen under higher numbers
+Ends with 0 when it is done, 1 when it is not, and 3 when there was nothing to do.`;
 const NOTHING_TO_DO = 3;
 
-const { values } = commandLine(USAGE, {
-  options: { force: { type: 'boolean' }, 'lost-releases': { type: 'string' } },
-});
+const { values } = commandLine(
+  USAGE,
+  { options: { force: { type: 'boolean' }, 'lost-releases': { type: 'string' } } },
+  ABOUT,
+);
 const { force = false, 'lost-releases': stated } = values;
 if (stated !== undefined && !/^\d{1,9}$/.test(stated))
   endWithUsage(USAGE, `--lost-releases ${stated}: is no number`);

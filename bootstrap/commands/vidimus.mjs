@@ -62,6 +62,7 @@ const COMMANDS = {
       script: 'bootstrap/commands/restore-fence',
       usage: 'restore fence [--force] [--lost-releases <n>]',
       about: 'after a database was put back: ends what counts once and was handed out before',
+      hasHelp: true,
     },
   },
   reseal: {
@@ -81,7 +82,7 @@ const PASSED_ON = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const given = process.argv.slice(2);
-const { command, rest } = find(given);
+const { command, rest } = find(apart(given));
 if (command === undefined) endWith(isHelp(given[0]) ? 0 : 2, given);
 if (command.script === undefined) endWith(isHelp(rest[0]) ? 0 : 2, given, Object.values(command));
 if (rest.some(isHelp) && command.hasHelp !== true) endWith(0, [], [command]);
@@ -99,6 +100,45 @@ function find([name = '', ...rest]) {
   return Object.hasOwn(command, second) ? { command: command[second], rest: further } : { command, rest };
 }
 
+/** The scripts of a clone have colons in their names; whoever types one here means the same. */
+function apart([name = '', ...rest]) {
+  const [first, second] = name.split(':', 2);
+  const commands = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : {};
+  return second !== undefined && commands.script === undefined && Object.hasOwn(commands, second)
+    ? [first, second, ...rest]
+    : [name, ...rest];
+}
+
+/** @returns the commands that a few slips of the hand make of what was typed, the nearest first. */
+function nearTo(words) {
+  const named = Object.entries(COMMANDS).flatMap(([name, command]) =>
+    command.script ? [name] : Object.keys(command).map((second) => `${name} ${second}`),
+  );
+  const typed = words.slice(0, 2).join(' ').replaceAll(':', ' ').slice(0, 40);
+  return named
+    .map((name) => ({
+      name,
+      slips: Math.min(slips(typed, name), slips(words[0]?.slice(0, 40) ?? '', name)),
+    }))
+    .filter(({ name, slips }) => slips <= Math.max(1, Math.floor(name.length / 4)))
+    .sort((one, other) => one.slips - other.slips)
+    .map(({ name }) => name);
+}
+
+/** Levenshtein distance. */
+function slips(one, other) {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= one.length; at++) {
+    const next = [at];
+    for (let to = 1; to <= other.length; to++)
+      next.push(
+        Math.min(row[to] + 1, next[to - 1] + 1, row[to - 1] + (one[at - 1] === other[to - 1] ? 0 : 1)),
+      );
+    row = next;
+  }
+  return row[other.length];
+}
+
 function isHelp(word) {
   return word === '--help' || word === '-h' || word === 'help';
 }
@@ -111,7 +151,11 @@ function endWith(
 ) {
   const say = code === 0 ? console.log : console.error;
   const unknown = given.find((word) => !word.startsWith('-'));
-  if (code !== 0 && unknown !== undefined) say(`npx vidimus ${given.join(' ')}: there is no such command`);
+  if (code !== 0 && unknown !== undefined) {
+    say(`npx vidimus ${given.join(' ')}: there is no such command`);
+    const [meant] = nearTo(given);
+    if (meant !== undefined) say(`did you mean "npx vidimus ${meant}"?`);
+  }
   if (commands.length === 1) say(`usage: npx vidimus ${commands[0].usage}\n${commands[0].about}`);
   else {
     say('usage: npx vidimus <command>\n');

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { openDatabase, placeOf } from '../../adapters/persistence/database.ts';
+import { DatabaseNotReady, openDatabase, placeOf } from '../../adapters/persistence/database.ts';
 import type { Database } from '../../adapters/persistence/opened.ts';
 import type { Settings } from '../../config/settings.ts';
 import { isHere } from './defaults-check.ts';
@@ -42,20 +42,28 @@ export async function checkDatabase(
     const database = await openDatabase({ url, poolSize: 2, timeoutSeconds, migrates: false, onConnected });
     await database.close();
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const isBehind = message.includes('of an older release');
-    findings.push(
-      isBehind
-        ? warning(
-            CHECK,
-            `${placeOf(url)} is empty or of an older release`,
-            'make a backup, then start the service; see docs/upgrading.md',
-          )
-        : fault(CHECK, message, 'see the setting DATABASE_URL in the README'),
-    );
+    findings.push(ofFailure(error, url));
     return { findings, isUsable: false };
   }
   return { findings, isUsable: !findings.some(({ outcome }) => outcome === 'fault') };
+}
+
+function ofFailure(error: unknown, url: string): Finding {
+  if (!(error instanceof DatabaseNotReady)) {
+    const message = error instanceof Error ? error.message : String(error);
+    return fault(CHECK, message, 'see the setting DATABASE_URL in the README');
+  }
+  return error.state === 'empty'
+    ? warning(
+        CHECK,
+        `${placeOf(url)} is empty`,
+        'see that DATABASE_URL names the right one; the first start makes the tables',
+      )
+    : warning(
+        CHECK,
+        `${placeOf(url)} is of an older release`,
+        'make a backup, then start the service; see docs/upgrading.md',
+      );
 }
 
 type Answer = Readonly<Record<string, unknown>>;

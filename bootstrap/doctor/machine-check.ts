@@ -20,6 +20,8 @@ export type Machine = {
   readonly heapMib: number;
   /** Free for this account in a folder. */
   readonly diskMib: (folder: string) => number;
+  /** Whether this account may write there. */
+  readonly isWritable: (folder: string) => boolean;
 };
 
 export function thisMachine(): Machine {
@@ -32,6 +34,7 @@ export function thisMachine(): Machine {
       const { bavail, bsize } = statfsSync(folder);
       return Math.floor((bavail * bsize) / MIB);
     },
+    isWritable,
   };
 }
 
@@ -64,20 +67,31 @@ function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: 
     : ok('memory', sizes);
 }
 
-/** SQLite grows there; with PostgreSQL only secrets and settings are read. */
+/** SQLite grows there; with PostgreSQL it is noted there how far the database was. */
 function checkDisk({ DATA_FOLDER, DATABASE_URL }: Settings, machine: Machine): Finding {
   const file = DATABASE_URL.startsWith('sqlite:') ? DATABASE_URL.slice('sqlite:'.length) : undefined;
-  if (file === undefined || file === ':memory:') return ok('disk', 'the data are kept elsewhere');
+  if (file === undefined) return checkWitness(existing(resolve(DATA_FOLDER)), machine);
+  if (file === ':memory:') return ok('disk', 'the data are kept elsewhere');
   const folder = existing(resolve(file, '..'));
   const free = machine.diskMib(folder);
   const message = `${free} MiB are free in ${folder}`;
-  if (!isWritable(folder))
+  if (!machine.isWritable(folder))
     return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
   if (free < LEAST_DISK_MIB)
     return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
   return free < LITTLE_DISK_MIB
     ? warning('disk', message, 'make room before it is needed')
     : ok('disk', message);
+}
+
+function checkWitness(folder: string, machine: Machine): Finding {
+  return machine.isWritable(folder)
+    ? ok('disk', 'the data are kept elsewhere')
+    : warning(
+        'disk',
+        `${folder} cannot be written (DATA_FOLDER), so nothing tells the next start how far the database was`,
+        'give the account of the service the folder, on a disk that lasts; see docs/backup-and-restore.md',
+      );
 }
 
 function isWritable(folder: string): boolean {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Environment } from '../../config/import/placeholders.ts';
 import {
   GENERATED,
+  isSetting,
   misspeltSettings,
   readSettings,
   type Settings,
@@ -38,13 +39,14 @@ export function checkSettings(environment: Environment): ReadSettings {
       warning(CHECK, line, 'correct the name, or take the variable away'),
     );
     if (!isStarted) findings.push(notStarted(settings));
+    if (!Object.keys(environment).some((name) => isSetting(name) && environment[name] !== ''))
+      findings.push(ofNoService(settings, isStarted));
     if (findings.length === 0) findings.push(ok(CHECK, 'all are valid'));
     return { findings: [...findings, ...ownFile(settings)], settings, isStarted };
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     const [, ...lines] = error.message.split('\n  - ');
-    const advice = 'the README describes every setting';
-    return { findings: lines.map((line) => fault(CHECK, line, advice)), isStarted };
+    return { findings: lines.map((line) => fault(CHECK, line, adviceOn(line))), isStarted };
   }
 }
 
@@ -52,6 +54,26 @@ function missingOf(kept: Environment): readonly string[] {
   const isThere = (name: string) => (kept[name] ?? '') !== '';
   const needed = isThere('OIDC') ? ['MASTER_SECRET'] : GENERATED;
   return needed.filter((name) => !isThere(name) && !(name === 'MASTER_SECRET' && isThere('JWT_SECRET')));
+}
+
+/** Whoever runs the doctor in a shell of their own would read that all is well with defaults that nobody serves with. */
+function ofNoService({ DATA_FOLDER }: Settings, isStarted: boolean): Finding {
+  return isStarted
+    ? ok(
+        CHECK,
+        `none is in this environment: this is about the service that keeps its data in ${DATA_FOLDER}`,
+      )
+    : warning(
+        CHECK,
+        'none is in this environment, so it is not that of a service: what follows is about defaults',
+        'run it with the settings of the service, as "What the commands need" in docs/operating.md says',
+      );
+}
+
+function adviceOn(line: string): string {
+  return /\bKMS_CONFIG\b|kms\.json\b|vault:/.test(line)
+    ? 'docs/key-stores.md describes key stores, and what KMS_CONFIG has to say'
+    : 'the README describes every setting';
 }
 
 function notStarted({ DATA_FOLDER }: Settings): Finding {

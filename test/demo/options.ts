@@ -3,7 +3,8 @@ import { optionFault } from '../support/option-fault.ts';
 
 export type Options = { readonly keep: boolean; readonly eu: boolean };
 
-export const USAGE = `usage: npm run demo -- [--eu] [--keep]
+/** Started by `npx vidimus`, it is called so. */
+export const USAGE = `usage: ${process.env['VIDIMUS_USAGE'] ?? 'npm run demo -- [--eu] [--keep]'}
   --eu     under the profile \`eu\`: with a registrar, a wallet provider and their trust lists
   --keep   leaves the service running
   --help   says this`;

@@ -100,7 +100,7 @@ for (const kind of databases()) {
       const behind = await verify([], { DATABASE_URL: empty?.url ?? '' });
       await empty?.drop();
       expect(behind.code).to.equal(1);
-      expect(behind.errors).to.match(/older release|there is no database/);
+      expect(behind.errors).to.match(/the database is empty|there is no database/);
     });
 
     it('says how it is called, and what is wrong with the call', async () => {

@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
+import {
+  createTenant,
+  ROOT,
+  startTestService,
+  TENANT_ROLES,
+  type TestService,
+} from '../support/test-service.ts';
 
 const SECRET = 'a-secret-that-was-agreed-on';
 
@@ -244,6 +250,17 @@ describe('clients through HTTP', () => {
       const foreign = await call('POST', '/client/turned/rotate-secret', undefined, other.token);
       expect(foreign.status).to.equal(404);
       expect((await login('turned', old)).status).to.equal(200);
+    });
+
+    it('of the built-in client are set by the environment, as is said to who manages tenants', async () => {
+      const path = `/client/${ROOT.clientId}/rotate-secret`;
+      const told = await call('POST', path, undefined, root);
+      expect([told.status, told.body.detail ?? told.text].join(' ')).to.match(/^404 .*AUTH_CLIENT_SECRET/);
+      const tenant = await call('POST', path);
+      expect(tenant.status).to.equal(404);
+      const { requestId: _one, ...said } = tenant.body;
+      const { requestId: _other, ...ofNobody } = (await call('POST', '/client/nobody/rotate-secret')).body;
+      expect(said, 'as of a client that nobody has').to.deep.equal(ofNobody);
     });
 
     it('stand in no list and in no document', async () => {

@@ -166,7 +166,17 @@ describe('The doctor', function () {
       try {
         const behind = await subject.examine({ DATABASE_URL: empty?.url ?? '' }, '--offline');
         expect(behind.code, behind.stdout).to.equal(0);
-        expect(messages(behind.findings, 'warning', 'database')).to.include('of an older release');
+        expect(messages(behind.findings, 'warning', 'database'))
+          .to.include('is empty')
+          .and.not.to.include('older');
+        await rawSql(empty?.url ?? '', async (run) => {
+          await run('create table schema_migrations (name text, executed_at timestamptz)');
+        });
+        const older = await subject.examine({ DATABASE_URL: empty?.url ?? '' }, '--offline');
+        expect(older.code, older.stdout).to.equal(0);
+        expect(messages(older.findings, 'warning', 'database'))
+          .to.include('of an older release')
+          .and.not.to.include('empty');
         const absent = await subject.examine({ DATABASE_URL: `${empty?.url}_absent` }, '--offline');
         expect(absent.code).to.equal(2);
         expect(messages(absent.findings, 'fault', 'database')).to.include('there is no postgres://');

@@ -170,7 +170,10 @@ for (const kind of databases()) {
 
     it('is not served', async () => {
       const message = await world.refusal();
-      expect(message).to.match(REFUSED).and.to.include('restore:fence');
+      expect(message)
+        .to.match(REFUSED)
+        .and.to.include('npx vidimus restore fence')
+        .and.to.include('restore:fence');
       expect(positionIn(message)).to.match(/^\d+\.\d+$/);
       expect(await world.refusal(), 'again').to.equal(message);
       expect(await world.refusal({ ACCEPT_REWIND: '1.1' }), 'of another rewind').to.equal(message);

@@ -64,7 +64,9 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
 const patternOf = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
 /** Of the service, of Node, or of the compose file. */
 const isVariable = (name: string) =>
-  isSetting(name) || name === 'NODE_OPTIONS' || read('deploy/compose.yaml').includes(`\${${name}:`);
+  isSetting(name) ||
+  ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'].includes(name) ||
+  read('deploy/compose.yaml').includes(`\${${name}:`);
 
 type Found = { readonly heading: string; readonly text: string };
 

@@ -3,6 +3,7 @@ import { checkClock } from '../../../bootstrap/doctor/database-check.ts';
 import { checkDefaults } from '../../../bootstrap/doctor/defaults-check.ts';
 import { daysUntil, type Finding, made } from '../../../bootstrap/doctor/finding.ts';
 import { checkMachine, type Machine } from '../../../bootstrap/doctor/machine-check.ts';
+import { checkSettings } from '../../../bootstrap/doctor/settings-check.ts';
 import { endingOf } from '../../../bootstrap/doctor/stored-check.ts';
 import { readSettings } from '../../../config/settings.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
@@ -60,8 +61,38 @@ describe('the doctor, about defaults', () => {
   }
 });
 
+describe('the doctor, about settings', () => {
+  it('says that an environment without any is not that of a service', () => {
+    const found = (environment: Record<string, string>) =>
+      checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) =>
+        message.includes('none is in this environment'),
+      );
+    expect(found({}).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
+    expect(found({ MASTER_SECRET: '' }).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
+    expect(found({ PORT: '3000' })).to.deep.equal([]);
+  });
+
+  it('leads to the page about key stores where they are set wrongly, and to the README elsewhere', () => {
+    const advice = (changes: Record<string, string>) =>
+      checkSettings({ ...VALID, ...changes })
+        .findings.map((finding) => finding.advice ?? '')
+        .join();
+    expect(advice({ KMS_CONFIG: '{' })).to.include('docs/key-stores.md');
+    expect(advice({ MASTER_SECRET: 'vault:house:vidimus' })).to.include('docs/key-stores.md');
+    expect(advice({ PORT: 'many' }))
+      .to.include('README')
+      .and.not.to.include('key-stores');
+  });
+});
+
 describe('the doctor, about the machine', () => {
-  const good: Machine = { nodeVersion: '24.21.0', memoryMib: 4_096, heapMib: 2_048, diskMib: () => 50_000 };
+  const good: Machine = {
+    nodeVersion: '24.21.0',
+    memoryMib: 4_096,
+    heapMib: 2_048,
+    diskMib: () => 50_000,
+    isWritable: () => true,
+  };
   const judge = (machine: Partial<Machine>, changes: Record<string, string> = {}) =>
     checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), {
       ...good,
@@ -84,7 +115,9 @@ describe('the doctor, about the machine', () => {
     ['memory', 'fault', {}, { WORKERS: '32', DATABASE_URL: VALID.DATABASE_URL }],
     ['disk', 'fault', { diskMib: () => 20 }, {}],
     ['disk', 'warning', { diskMib: () => 1_000 }, {}],
+    ['disk', 'fault', { isWritable: () => false }, {}],
     ['disk', 'ok', { diskMib: () => 20 }, { DATABASE_URL: VALID.DATABASE_URL }],
+    ['disk', 'warning', { isWritable: () => false }, { DATABASE_URL: VALID.DATABASE_URL }],
   ] as const) {
     it(`says ${outcome} of ${check} with ${JSON.stringify({ ...machine, ...changes })}`, () => {
       expect(of(check, judge(machine, changes))).to.equal(outcome);

@@ -141,7 +141,7 @@ describe('a start on a database', () => {
     it(`refuses one ${name}, unless that is accepted`, async () => {
       expect(await start(past(), all))
         .to.include(`ACCEPT_REWIND=${position}`)
-        .and.to.include('restore:fence');
+        .and.to.include('`npx vidimus restore fence` (in a clone `npm run restore:fence`)');
       expect(await start(past(), all, '1.1')).to.include(`ACCEPT_REWIND=${position}`);
       expect(await start(past(), all, position)).to.equal('accepted');
     });
