@@ -135,6 +135,8 @@ async function answer(route: Route, request: Request, response: Response, ports:
   await assertKept(route, readOnly, input);
   const reply = await handled(route, input, written);
   if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
+  // What is shown of a resource may be large: others have their turn before it is looked at once more.
+  if ('shown' in reply && reply.shown !== undefined) await setImmediate();
   return withTag(route, reply, ports.editTags);
 }
 
