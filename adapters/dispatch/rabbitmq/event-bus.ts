@@ -130,7 +130,7 @@ export class RabbitEventBus extends EventBus {
 
   #receive(channel: Channel, message: ConsumeMessage | null): void {
     if (message === null) {
-      // Somebody deleted the queue.
+      // Somebody deleted the queue. A channel that is closed already is what is wanted.
       channel.close().catch(() => {});
       return;
     }

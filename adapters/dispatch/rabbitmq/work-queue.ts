@@ -80,6 +80,7 @@ export class RabbitWorkQueue extends WorkQueue {
 
   override serve(work: (task: Task) => Promise<void>): () => Promise<void> {
     this.#work = work;
+    // It fails with its channel; the next one is served as soon as it is set up.
     if (this.#channel !== undefined) this.#consume(this.#channel).catch(() => {});
     return async () => {
       this.#work = undefined;
@@ -105,7 +106,7 @@ export class RabbitWorkQueue extends WorkQueue {
 
   async #consume(channel: ConfirmChannel): Promise<void> {
     await channel.consume(WORK, (message) => {
-      // Somebody deleted the queue.
+      // Somebody deleted the queue. A channel that is closed already is what is wanted.
       if (message === null) channel.close().catch(() => {});
       else this.#running = this.#take(channel, message);
     });

@@ -162,6 +162,7 @@ export class Pkcs11Library {
     });
     for (const [thread, place] of this.#threads) {
       if (token !== undefined && place?.token !== token) continue;
+      // A session that is gone is closed.
       await Promise.race([thread.call('close').catch(() => {}), aborted]);
       signal.throwIfAborted();
     }

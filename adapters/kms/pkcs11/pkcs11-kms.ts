@@ -64,6 +64,7 @@ export class Pkcs11Kms extends KmsProvider {
       throw new Error(`The key provider "${name}" cannot be used: ${error.message}.`);
     });
     const kms = new Pkcs11Kms(options, library);
+    // A token that is not there yet is looked for anew by each call, and its probe says that it is down.
     await kms.check().catch(() => {});
     return kms;
   }

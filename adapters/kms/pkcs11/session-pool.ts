@@ -91,6 +91,7 @@ export class SessionPool {
 
   /** In all sessions; see `TokenSession.forget`. */
   forget(key: KeyName): void {
+    // A session that does not answer is replaced by one that knows no handles.
     for (const thread of this.#threads) thread.call('forget', key).catch(() => {});
   }
 
@@ -104,6 +105,7 @@ export class SessionPool {
     const leaving = Promise.allSettled(threads.map((thread) => thread.call('close'))).then(() =>
       this.#library.leave(threads, signal),
     );
+    // Whatever the library says to it, its threads end below.
     await Promise.race([leaving.catch(() => {}), isOver]);
     const ending = threads.map((thread) => [thread.isBusy, thread.end()] as const);
     await Promise.allSettled(ending.filter(([isBusy]) => !isBusy).map(([, ended]) => ended));
