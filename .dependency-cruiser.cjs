@@ -98,10 +98,23 @@ module.exports = {
       },
     },
     {
+      name: 'simulated-wallet-is-independent',
+      comment: 'What it accepts is evidence only while it shares nothing with the service.',
+      severity: 'error',
+      from: { path: '^tools/wallet/' },
+      to: { path: '^(domain|application|adapters|bootstrap|config|test)/|^tools/(?!wallet/)' },
+    },
+    {
+      name: 'simulated-wallet-runs-in-browsers',
+      severity: 'error',
+      from: { path: '^tools/wallet/core/' },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
       name: 'product-never-tests',
       severity: 'error',
       from: { path: '^(domain|application|adapters|bootstrap|config)/' },
-      to: { path: '^(test|tools)/|node_modules/(@openid4vc|oidc-provider)/' },
+      to: { path: '^(test|tools)/|node_modules/(@openid4vc|@owf|dcql|oidc-provider)/' },
     },
   ],
   options: {

@@ -65,4 +65,23 @@ describe('architecture', function () {
       rmSync(file, { force: true });
     }
   });
+
+  it('notices when the simulated wallet looks inside, or needs Node', async () => {
+    const file = `${root}tools/wallet/core/planted.ts`;
+    try {
+      writeFileSync(
+        file,
+        "import { Store } from '../../../application/ports/store.ts';\n" +
+          "import { readFileSync } from 'node:fs';\nexport const planted = [Store, readFileSync];\n",
+      );
+      const { summary } = await violations(['tools/wallet']);
+      const names = summary.violations.map(({ rule }) => rule.name);
+      expect(names).to.include.members([
+        'simulated-wallet-is-independent',
+        'simulated-wallet-runs-in-browsers',
+      ]);
+    } finally {
+      rmSync(file, { force: true });
+    }
+  });
 });

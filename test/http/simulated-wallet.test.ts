@@ -1,0 +1,321 @@
+import { expect } from 'chai';
+import {
+  type Exchange,
+  MISBEHAVIOURS,
+  type Misbehaviour,
+  type Path,
+  SimulatedWallet,
+} from '../../tools/wallet/core/index.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { approve } from '../wallets/openid4vc/browser.ts';
+
+const NAMESPACE = 'org.iso.18013.5.1';
+const CARDS = {
+  diploma: {
+    config: {
+      format: 'dc+sd-jwt',
+      scope: 'diploma',
+      display: [
+        { name: 'Diplôme', locale: 'fr' },
+        { name: 'Diploma', locale: 'en', background_color: '#12355b', text_color: '#ffffff' },
+      ],
+      claims: [{ path: ['degree'], display: [{ name: 'Degree', locale: 'en' }] }],
+    },
+    vct: 'urn:example:diploma',
+    claims: {
+      degree: 'Mathematics',
+      given_name: 'Ada',
+      honours: true,
+      address: { locality: 'London', country: 'GB' },
+      languages: ['en', 'fr'],
+    },
+    disclosureFrame: {
+      _sd: ['degree', 'given_name', 'honours', 'languages', 'address'],
+      _sd_decoy: 2,
+      address: { _sd: ['locality', 'country'] },
+      languages: { _sd: [0, 1] },
+    },
+  },
+  licence: {
+    config: {
+      format: 'mso_mdoc',
+      scope: 'licence',
+      docType: 'org.iso.18013.5.1.mDL',
+      namespace: NAMESPACE,
+      display: [{ name: 'Licence', locale: 'en' }],
+      claimsByNamespace: {
+        [NAMESPACE]: {
+          family_name: 'Lovelace',
+          birth_date: '1985-12-10',
+          document_number: '1234567',
+          driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }],
+        },
+      },
+    },
+  },
+};
+const QUERIES = {
+  diploma: {
+    id: 'diploma',
+    format: 'dc+sd-jwt',
+    meta: { vct_values: ['urn:example:diploma'] },
+    claims: [{ path: ['degree'] }, { path: ['address', 'locality'] }],
+  },
+  licence: {
+    id: 'licence',
+    format: 'mso_mdoc',
+    meta: { doctype_value: 'org.iso.18013.5.1.mDL' },
+    claims: [{ path: [NAMESPACE, 'document_number'] }, { path: [NAMESPACE, 'driving_privileges'] }],
+  },
+};
+const TOLD = {
+  diploma: { degree: 'Mathematics', address: { locality: 'London' } },
+  licence: {
+    [NAMESPACE]: {
+      document_number: '1234567',
+      driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }],
+    },
+  },
+};
+type Name = keyof typeof CARDS;
+const NAMES = Object.keys(CARDS) as Name[];
+
+describe('the simulated wallet', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  let wallet: SimulatedWallet;
+  const exchanges: Exchange[] = [];
+  const offers: Partial<Record<Name, string>> = {};
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    await post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB' });
+    for (const name of NAMES) {
+      const more = { keyChainId: 'gb', statusManagement: true, lifeTime: 86_400 };
+      await post('/issuer/credentials', { id: name, ...CARDS[name], ...more });
+      await post('/verifier/config', {
+        id: name,
+        dcql_query: { credentials: [QUERIES[name]] },
+        trustAnchors: [{ keyChainId: 'gb' }],
+        mdlProfile: 'none',
+      });
+    }
+    wallet = new SimulatedWallet({ onExchange: (exchange) => exchanges.push(exchange) });
+    for (const name of NAMES) {
+      const made = await offer([name]);
+      offers[name] = made.session;
+      await wallet.accept(await wallet.readOffer(made.uri));
+    }
+  });
+  after(() => service.close());
+
+  const post = async (path: string, json: object) => {
+    const answer = await service.call('POST', path, { token: tenant.token, json });
+    expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+    return answer.body;
+  };
+  const offer = (ids: readonly string[], more: object = {}) =>
+    post('/issuer/offer', {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ids,
+      ...more,
+    });
+  const ask = (requestId: string) => post('/verifier/offer', { response_type: 'uri', requestId });
+  const session = async (id: string) =>
+    (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
+
+  it('says who offers what, in the language of the user', async () => {
+    const { uri } = await offer(['diploma', 'licence'], {
+      tx_code: '493536',
+      tx_code_description: 'by mail',
+    });
+    const read = await wallet.readOffer(uri);
+    expect(read.issuer.name).to.equal('Tenant acme');
+    expect(read.grant).to.equal('pre_authorized_code');
+    expect(read.txCode).to.deep.include({ description: 'by mail' });
+    expect(read.credentials.map(({ format, type }) => [format, type])).to.deep.equal([
+      ['dc+sd-jwt', 'urn:example:diploma'],
+      ['mso_mdoc', 'org.iso.18013.5.1.mDL'],
+    ]);
+    expect(read.credentials[0]?.look).to.include({ name: 'Diploma', backgroundColor: '#12355b' });
+    expect(read.credentials[0]?.labels).to.deep.equal([{ path: ['degree'], name: 'Degree' }]);
+    const french = await new SimulatedWallet({ languages: ['fr-BE'] }).readOffer(uri);
+    expect(french.credentials[0]?.look.name).to.equal('Diplôme');
+  });
+
+  it('reads what it holds, with the key in WebCrypto only', () => {
+    const [diploma, licence] = wallet.credentials;
+    expect(diploma?.claims).to.deep.equal(CARDS.diploma.claims);
+    expect(licence?.claims).to.deep.equal(CARDS.licence.config.claimsByNamespace);
+    for (const card of wallet.credentials) {
+      expect(card.status?.uri).to.match(/^http:/);
+      expect(Date.parse(card.validity.until ?? '')).to.be.greaterThan(Date.now());
+      expect(card.holder.privateKey.extractable).to.equal(false);
+      expect(card.signer?.subject).to.include('C=GB');
+    }
+  });
+
+  it('tells of each call with what went over the wire', () => {
+    const token = exchanges.find(({ url }) => url.endsWith('/token'));
+    expect(token?.method).to.equal('POST');
+    expect(token?.requestHeaders).to.have.property('dpop');
+    expect(token?.requestBody).to.include('pre-authorized_code');
+    expect(token?.status).to.equal(200);
+    expect(JSON.parse(token?.responseBody ?? '')).to.have.property('access_token');
+    expect(token?.milliseconds).to.be.a('number');
+  });
+
+  it('accepts with a transaction code, and not with another', async () => {
+    const { uri } = await offer(['diploma'], { tx_code: '493536' });
+    const other = new SimulatedWallet();
+    const read = await other.readOffer(uri);
+    const refused = await other.accept(read, { txCode: '000000' }).then(
+      () => 'taken',
+      (error: Error) => error.message,
+    );
+    expect(refused).to.not.equal('taken');
+    const { credentials } = await other.accept(read, { txCode: '493536' });
+    expect(credentials).to.have.length(1);
+  });
+
+  it('goes through the page of the issuer, and tells it when a card is thrown away', async () => {
+    const made = await offer(['diploma'], { flow: 'authorization_code' });
+    const other = new SimulatedWallet();
+    const read = await other.readOffer(made.uri);
+    expect(read.grant).to.equal('authorization_code');
+    const authorization = await other.authorize(read);
+    const { credentials } = await authorization.complete(await approve(authorization.url));
+    const [card] = credentials;
+    if (card === undefined) throw new Error('nothing came');
+    await other.discard(card);
+    expect(other.credentials).to.deep.equal([]);
+    const { notifications } = await session(made.session);
+    expect(notifications.map(({ event }: { event: string }) => event)).to.deep.equal([
+      'credential_accepted',
+      'credential_deleted',
+    ]);
+  });
+
+  for (const name of NAMES) {
+    it(`says who asks for what of the ${name}, and shows that`, async () => {
+      const { uri, session: id } = await ask(name);
+      const read = await wallet.readRequest(uri);
+      expect(read.verifier.clientId).to.match(/^x509_/);
+      expect(read.verifier.signer?.subject).to.match(/CN=/);
+      expect(read.canBeAnswered).to.equal(true);
+      const [query] = read.queries;
+      expect(query?.matches.map(({ credential }) => credential.configurationId)).to.deep.equal([name]);
+      expect(query?.matches[0]?.claims.map(({ path }) => path)).to.deep.equal(
+        QUERIES[name].claims.map(({ path }) => path),
+      );
+      const answer = await wallet.present(read);
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
+      const { status, credentials } = await session(id);
+      expect(status).to.equal('completed');
+      expect(credentials[0].values).to.deep.include(TOLD[name]);
+    });
+  }
+
+  it('says that it has no card', async () => {
+    const read = await new SimulatedWallet().readRequest((await ask('diploma')).uri);
+    expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
+    const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
+    expect(said).to.equal('the wallet has no card that answers "diploma": it asks for urn:example:diploma');
+  });
+
+  type Refusal = readonly [check: string, reason: string];
+  /** What the report of the session says of each. A replay and a refusal of the user are no faults of a presentation. */
+  const REFUSALS: Readonly<Record<Name, Readonly<Partial<Record<Misbehaviour, Refusal>>>>> = {
+    diploma: {
+      'changed-claim': ['disclosures', 'unreferenced_disclosure'],
+      'other-nonce': ['key binding', 'nonce_mismatch'],
+      'old-key-binding': ['key binding', 'kb_iat_window'],
+      'foreign-holder-key': ['key binding', 'kb_signature'],
+      'withheld-claim': ['query', 'missing_claim'],
+    },
+    licence: {
+      'changed-claim': ['elements', 'digest_mismatch'],
+      'other-nonce': ['device signature', 'device_signature'],
+      'foreign-holder-key': ['device signature', 'device_signature'],
+      'withheld-claim': ['query', 'missing_claim'],
+    },
+  };
+  const expectRefused = async (name: Name, [check, reason]: Refusal, misbehave?: Misbehaviour) => {
+    const { uri, session: id } = await ask(name);
+    const options = misbehave === undefined ? {} : { misbehave };
+    const answer = await wallet.present(await wallet.readRequest(uri), options);
+    expect([answer.status, answer.body['error']]).to.deep.equal([400, 'invalid_request']);
+    const seen = await session(id);
+    expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'presentation_refused']);
+    expect(seen.failure.message).to.include(`${name}: ${reason}`);
+    const failed = seen.report.filter(({ result }: { result: string }) => result === 'failed');
+    expect(failed[0]).to.include({ id: name, check, reason });
+    expect(seen, 'nothing was taken').to.not.have.property('credentials');
+  };
+
+  for (const name of NAMES) {
+    describe(`misbehaves with the ${name}, and is refused`, () => {
+      for (const [misbehave, refusal] of Object.entries(REFUSALS[name]) as [Misbehaviour, Refusal][])
+        it(misbehave, () => expectRefused(name, refusal, misbehave));
+
+      it('replay: the first answer counts, the same again does not', async () => {
+        const { uri, session: id } = await ask(name);
+        const answer = await wallet.present(await wallet.readRequest(uri), { misbehave: 'replay' });
+        expect(answer.status).to.equal(200);
+        expect(answer.repeated?.status).to.equal(400);
+        expect(answer.repeated?.body).to.include({ error: 'invalid_request' });
+        expect(await session(id)).to.include({ status: 'completed' });
+      });
+
+      it('decline: the verifier hears that the user said no', async () => {
+        const { uri, session: id } = await ask(name);
+        const answer = await wallet.present(await wallet.readRequest(uri), { misbehave: 'decline' });
+        expect(answer.status).to.equal(200);
+        const { status, failure } = await session(id);
+        expect([status, failure.code]).to.deep.equal(['failed', 'access_denied']);
+      });
+    });
+  }
+
+  it('knows no other way to misbehave than those that are tested', () => {
+    const tested = new Set([...Object.values(REFUSALS).flatMap(Object.keys), 'replay', 'decline']);
+    expect(Object.keys(MISBEHAVIOURS)).to.have.members([...tested]);
+  });
+
+  it('does not misbehave where a format has no such thing, rather than behave well', async () => {
+    const { uri, session: id } = await ask('licence');
+    const read = await wallet.readRequest(uri);
+    const said = await wallet
+      .present(read, { misbehave: 'old-key-binding' })
+      .catch(({ message }: Error) => message);
+    expect(said).to.equal('there is no "old-key-binding" for a card of the format mso_mdoc');
+    expect((await session(id)).status).to.equal('fetched');
+  });
+
+  it('shows more where its user wants that, and less', async () => {
+    const [credential] = wallet.credentials;
+    if (credential === undefined) throw new Error('no card');
+    const shown = async (disclose: readonly Path[]) => {
+      const { uri, session: id } = await ask('diploma');
+      await wallet.present(await wallet.readRequest(uri), { choice: { diploma: { credential, disclose } } });
+      return session(id);
+    };
+    const asked = QUERIES.diploma.claims.map(({ path }) => path);
+    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({
+      ...TOLD.diploma,
+      languages: ['fr'],
+    });
+    expect((await shown(asked.slice(1))).failure.message).to.include('missing_claim');
+  });
+
+  // The cards are of no use after this.
+  describe('after its card was revoked', () => {
+    for (const name of NAMES)
+      it(`shows the ${name} in vain`, async () => {
+        await post('/session/revoke', { sessionId: offers[name], status: 1 });
+        await expectRefused(name, ['status', 'status_revoked']);
+      });
+  });
+});
