@@ -29,11 +29,14 @@ const PROGRAMS = [
 const APART = 'bootstrap/commands/doctor.ts';
 /** Two hundred files of a few lines each. */
 const TAKEN_IN = ['inversify', '@inversifyjs'];
-const DEMO = 'test/demo/demo.ts';
+/** What brings packages of developers along. */
+const WITH_WALLETS = ['test/demo/demo.ts', 'tools/wallet/main.ts'];
 const STAMP = join(DIST, 'sources.txt');
 /** Since when each part is in no build. */
 const DROPPED = join(DIST, 'dropped.json');
 const NOTICES = join(DIST, 'third-party-notices.txt');
+/** The part of cbor-x that is only JavaScript. */
+const WITHOUT_NATIVE = { 'cbor-x': 'cbor-x/index-no-eval' };
 /** A process that runs may still load parts of the build before. */
 const KEPT_MS = 7 * 24 * 3_600_000;
 /** Where a module was before it came together with others; `import.meta.url` would say where it is now. */
@@ -81,12 +84,16 @@ export async function build() {
 }
 
 /**
- * The demo, with the wallet of others that it brings: in `dist` nothing may need a package of developers.
+ * The demo and the simulated wallet, with the packages of others that they bring: in `dist` nothing may need a package of developers.
  * @returns the files and the notices of all that were taken in.
  */
 export async function bundleDemo() {
-  const options = { external: packagesOf(({ dev }) => dev !== true), minifySyntax: true };
-  const { files, inputs } = await bundle([DEMO], options);
+  const options = {
+    external: packagesOf(({ dev }) => dev !== true),
+    minifySyntax: true,
+    alias: WITHOUT_NATIVE,
+  };
+  const { files, inputs } = await bundle(WITH_WALLETS, options);
   return { files, notices: noticesOf(inputs) };
 }
 

@@ -9,6 +9,7 @@ export type { Signer } from './certificates.ts';
 export type { Claim, Json, JsonObject, Path } from './claims.ts';
 export type { Exchange } from './exchanges.ts';
 export type { Authorization, Promised, Received } from './issuance.ts';
+export type { HolderKey, PublicJwk } from './keys.ts';
 export { canMisbehave, isMisbehaviour, MISBEHAVIOURS, type Misbehaviour } from './misbehaviours.ts';
 export type { OfferedCredential, ReadOffer } from './offers.ts';
 export type { Match, ReadQuery, ReadRequest, Verifier } from './requests.ts';
