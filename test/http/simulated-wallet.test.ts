@@ -1,4 +1,11 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { build } from 'esbuild';
+import { BROWSER_OPTIONS } from '../../tools/wallet/browser-bundle.ts';
 import {
   type Exchange,
   MISBEHAVIOURS,
@@ -6,6 +13,7 @@ import {
   type Path,
   SimulatedWallet,
 } from '../../tools/wallet/core/index.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
 
@@ -79,6 +87,25 @@ const TOLD = {
 };
 type Name = keyof typeof CARDS;
 const NAMES = Object.keys(CARDS) as Name[];
+
+/** What only Node has is out of reach; its own `fetch` needs it. */
+const WITHOUT_NODE = 'const [Buffer, process, global, require, setImmediate, clearImmediate] = [];';
+/** Code that is made of text is refused, as a strict content security policy does. */
+const PAGE = `
+const tries = [];
+globalThis.Function = new Proxy(Function, {
+  construct: (_, args) => { tries.push(String(args)); throw new EvalError('refused'); },
+  apply: (_, that, args) => { tries.push(String(args)); throw new EvalError('refused'); },
+});
+const { SimulatedWallet } = await import('./core.mjs');
+const wallet = new SimulatedWallet();
+const [offer, ...requests] = process.argv.slice(2);
+const { credentials } = await wallet.accept(await wallet.readOffer(offer));
+const statuses = [];
+for (const request of requests) statuses.push((await wallet.present(await wallet.readRequest(request))).status);
+if (tries.length > 0) throw new Error('compiled: ' + tries);
+process.stdout.write(JSON.stringify({ formats: credentials.map(({ format }) => format), statuses }));
+`;
 
 describe('the simulated wallet', () => {
   let service: TestService;
@@ -308,6 +335,27 @@ describe('the simulated wallet', () => {
       languages: ['fr'],
     });
     expect((await shown(asked.slice(1))).failure.message).to.include('missing_claim');
+  });
+
+  it('does all of it without anything of Node, and without compiling code', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-bundle-'));
+    try {
+      const outfile = join(folder, 'core.mjs');
+      const entryPoints = ['tools/wallet/core/index.ts'];
+      await build({ ...BROWSER_OPTIONS, entryPoints, outfile, banner: { js: WITHOUT_NODE } });
+      const script = join(folder, 'page.mjs');
+      writeFileSync(script, PAGE);
+      const offered = await offer(['diploma', 'licence']);
+      const asked = await Promise.all(NAMES.map(ask));
+      const links = [offered.uri, ...asked.map(({ uri }) => uri)];
+      const ran = await promisify(execFile)(process.execPath, [script, ...links], { env: bareEnvironment() });
+      expect(JSON.parse(ran.stdout)).to.deep.equal({
+        formats: ['dc+sd-jwt', 'mso_mdoc'],
+        statuses: [200, 200],
+      });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   // The cards are of no use after this.

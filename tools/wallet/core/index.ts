@@ -1,7 +1,4 @@
-import { config } from 'zod';
-
-// Pages with a strict content security policy report every try to compile code, also one that is given up.
-config({ jitless: true });
+import './no-compiling.ts';
 
 export type { Answer, Choice, Chosen } from './answers.ts';
 export type { CardFormat, Label, Look, StoredCredential } from './cards.ts';
