@@ -37,13 +37,9 @@ export function listening(fetch: Fetch, heard: (exchange: Exchange) => void): Fe
       const responseHeaders = Object.fromEntries(answer.headers);
       const { status } = answer;
       heard({ ...sent, status, responseHeaders, responseBody, milliseconds: milliseconds() });
-      return new Response(
-        [101, 204, 205, 304].includes(status) ? null : unnotified(request.url, responseBody),
-        {
-          status: status === 0 ? 200 : status,
-          headers: answer.headers,
-        },
-      );
+      const hasNoBody = [204, 205, 304].includes(status);
+      const body = hasNoBody ? null : unnotified(request.url, responseBody);
+      return new Response(body, { status, headers: answer.headers });
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
       heard({ ...sent, responseHeaders: {}, responseBody: '', milliseconds: milliseconds(), error: said });

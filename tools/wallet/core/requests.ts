@@ -5,7 +5,7 @@ import type { StoredCredential } from './cards.ts';
 import { type Signer, signerOf } from './certificates.ts';
 import { type Claim, claimsAt, type Json, type Path } from './claims.ts';
 
-type Resolved = Awaited<ReturnType<Openid4vpClient['resolveOpenId4vpAuthorizationRequest']>>;
+export type Resolved = Awaited<ReturnType<Openid4vpClient['resolveOpenId4vpAuthorizationRequest']>>;
 
 /** What a request says, for a person who is to decide, and which cards answer it. */
 export type ReadRequest = {

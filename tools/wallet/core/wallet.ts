@@ -7,7 +7,7 @@ import { type Authorization, CLIENT_ID, Issuance, type Promised, type Received }
 import type { Misbehaviour } from './misbehaviours.ts';
 import type { ReadOffer } from './offers.ts';
 import { callbacksFor, Keys } from './openid.ts';
-import { describeRequest, type ReadRequest } from './requests.ts';
+import { describeRequest, type ReadRequest, type Resolved } from './requests.ts';
 
 export type WalletOptions = {
   readonly fetch?: Fetch;
@@ -39,6 +39,7 @@ export class SimulatedWallet {
   readonly #languages: readonly string[];
   readonly #issuance: Issuance;
   readonly #vp: Openid4vpClient;
+  readonly #read = new WeakMap<ReadRequest, Resolved>();
 
   constructor(options: WalletOptions = {}) {
     const { languages = ['en'], exportableKeys = false, credentials = [] } = options;
@@ -97,7 +98,14 @@ export class SimulatedWallet {
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
       authorizationRequestPayload: params as never,
     });
-    return describeRequest(resolved, this.#credentials);
+    return this.#describe(resolved);
+  }
+
+  /** The request again, without a call: for a wallet that has other cards now. */
+  matchAgain(request: ReadRequest): ReadRequest {
+    const resolved = this.#read.get(request);
+    if (resolved === undefined) throw new Error('this wallet has not read that request');
+    return this.#describe(resolved);
   }
 
   /** @throws Error when no card answers what has to be answered, or the cards cannot misbehave so. */
@@ -117,6 +125,12 @@ export class SimulatedWallet {
     const { state } = request.payload;
     const refusal = { error: 'access_denied', ...(typeof state === 'string' && { state }) };
     return submit(this.#vp, request, { authorizationResponsePayload: refusal as never });
+  }
+
+  #describe(resolved: Resolved): ReadRequest {
+    const request = describeRequest(resolved, this.#credentials);
+    this.#read.set(request, resolved);
+    return request;
   }
 
   #keep(received: Received): Received {
