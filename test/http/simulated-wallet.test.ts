@@ -6,87 +6,10 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { build } from 'esbuild';
 import { BROWSER_OPTIONS } from '../../tools/wallet/browser-bundle.ts';
-import {
-  type Exchange,
-  MISBEHAVIOURS,
-  type Misbehaviour,
-  type Path,
-  SimulatedWallet,
-} from '../../tools/wallet/core/index.ts';
+import { SimulatedWallet } from '../../tools/wallet/core/index.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
-import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { CARDS, NAMES, QUERIES, SimulatedWorld, TOLD } from '../support/simulated-world.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
-
-const NAMESPACE = 'org.iso.18013.5.1';
-const CARDS = {
-  diploma: {
-    config: {
-      format: 'dc+sd-jwt',
-      scope: 'diploma',
-      display: [
-        { name: 'Diplôme', locale: 'fr' },
-        { name: 'Diploma', locale: 'en', background_color: '#12355b', text_color: '#ffffff' },
-      ],
-      claims: [{ path: ['degree'], display: [{ name: 'Degree', locale: 'en' }] }],
-    },
-    vct: 'urn:example:diploma',
-    claims: {
-      degree: 'Mathematics',
-      given_name: 'Ada',
-      honours: true,
-      address: { locality: 'London', country: 'GB' },
-      languages: ['en', 'fr'],
-    },
-    disclosureFrame: {
-      _sd: ['degree', 'given_name', 'honours', 'languages', 'address'],
-      _sd_decoy: 2,
-      address: { _sd: ['locality', 'country'] },
-      languages: { _sd: [0, 1] },
-    },
-  },
-  licence: {
-    config: {
-      format: 'mso_mdoc',
-      scope: 'licence',
-      docType: 'org.iso.18013.5.1.mDL',
-      namespace: NAMESPACE,
-      display: [{ name: 'Licence', locale: 'en' }],
-      claimsByNamespace: {
-        [NAMESPACE]: {
-          family_name: 'Lovelace',
-          birth_date: '1985-12-10',
-          document_number: '1234567',
-          driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }],
-        },
-      },
-    },
-  },
-};
-const QUERIES = {
-  diploma: {
-    id: 'diploma',
-    format: 'dc+sd-jwt',
-    meta: { vct_values: ['urn:example:diploma'] },
-    claims: [{ path: ['degree'] }, { path: ['address', 'locality'] }],
-  },
-  licence: {
-    id: 'licence',
-    format: 'mso_mdoc',
-    meta: { doctype_value: 'org.iso.18013.5.1.mDL' },
-    claims: [{ path: [NAMESPACE, 'document_number'] }, { path: [NAMESPACE, 'driving_privileges'] }],
-  },
-};
-const TOLD = {
-  diploma: { degree: 'Mathematics', address: { locality: 'London' } },
-  licence: {
-    [NAMESPACE]: {
-      document_number: '1234567',
-      driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }],
-    },
-  },
-};
-type Name = keyof typeof CARDS;
-const NAMES = Object.keys(CARDS) as Name[];
 
 /** What only Node has is out of reach; its own `fetch` needs it. */
 const WITHOUT_NODE = 'const [Buffer, process, global, require, setImmediate, clearImmediate] = [];';
@@ -108,57 +31,19 @@ process.stdout.write(JSON.stringify({ formats: credentials.map(({ format }) => f
 `;
 
 describe('the simulated wallet', () => {
-  let service: TestService;
-  let tenant: { id: string; token: string };
-  let wallet: SimulatedWallet;
-  const exchanges: Exchange[] = [];
-  const offers: Partial<Record<Name, string>> = {};
+  let world: SimulatedWorld;
 
   before(async () => {
-    service = await startTestService();
-    tenant = await createTenant(service, 'acme');
-    await post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB' });
-    for (const name of NAMES) {
-      const more = { keyChainId: 'gb', statusManagement: true, lifeTime: 86_400 };
-      await post('/issuer/credentials', { id: name, ...CARDS[name], ...more });
-      await post('/verifier/config', {
-        id: name,
-        dcql_query: { credentials: [QUERIES[name]] },
-        trustAnchors: [{ keyChainId: 'gb' }],
-        mdlProfile: 'none',
-      });
-    }
-    wallet = new SimulatedWallet({ onExchange: (exchange) => exchanges.push(exchange) });
-    for (const name of NAMES) {
-      const made = await offer([name]);
-      offers[name] = made.session;
-      await wallet.accept(await wallet.readOffer(made.uri));
-    }
+    world = await SimulatedWorld.open();
   });
-  after(() => service.close());
-
-  const post = async (path: string, json: object) => {
-    const answer = await service.call('POST', path, { token: tenant.token, json });
-    expect(answer.status, answer.text).to.be.oneOf([200, 201]);
-    return answer.body;
-  };
-  const offer = (ids: readonly string[], more: object = {}) =>
-    post('/issuer/offer', {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ids,
-      ...more,
-    });
-  const ask = (requestId: string) => post('/verifier/offer', { response_type: 'uri', requestId });
-  const session = async (id: string) =>
-    (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
+  after(() => world.close());
 
   it('says who offers what, in the language of the user', async () => {
-    const { uri } = await offer(['diploma', 'licence'], {
+    const { uri } = await world.offer(['diploma', 'licence'], {
       tx_code: '493536',
       tx_code_description: 'by mail',
     });
-    const read = await wallet.readOffer(uri);
+    const read = await world.wallet.readOffer(uri);
     expect(read.issuer.name).to.equal('Tenant acme');
     expect(read.grant).to.equal('pre_authorized_code');
     expect(read.txCode).to.deep.include({ description: 'by mail' });
@@ -173,10 +58,10 @@ describe('the simulated wallet', () => {
   });
 
   it('reads what it holds, with the key in WebCrypto only', () => {
-    const [diploma, licence] = wallet.credentials;
+    const [diploma, licence] = world.wallet.credentials;
     expect(diploma?.claims).to.deep.equal(CARDS.diploma.claims);
     expect(licence?.claims).to.deep.equal(CARDS.licence.config.claimsByNamespace);
-    for (const card of wallet.credentials) {
+    for (const card of world.wallet.credentials) {
       expect(card.status?.uri).to.match(/^http:/);
       expect(Date.parse(card.validity.until ?? '')).to.be.greaterThan(Date.now());
       expect(card.holder.privateKey.extractable).to.equal(false);
@@ -185,7 +70,7 @@ describe('the simulated wallet', () => {
   });
 
   it('tells of each call with what went over the wire', () => {
-    const token = exchanges.find(({ url }) => url.endsWith('/token'));
+    const token = world.exchanges.find(({ url }) => url.endsWith('/token'));
     expect(token?.method).to.equal('POST');
     expect(token?.requestHeaders).to.have.property('dpop');
     expect(token?.requestBody).to.include('pre-authorized_code');
@@ -195,7 +80,7 @@ describe('the simulated wallet', () => {
   });
 
   it('accepts with a transaction code, and not with another', async () => {
-    const { uri } = await offer(['diploma'], { tx_code: '493536' });
+    const { uri } = await world.offer(['diploma'], { tx_code: '493536' });
     const other = new SimulatedWallet();
     const read = await other.readOffer(uri);
     const refused = await other.accept(read, { txCode: '000000' }).then(
@@ -208,7 +93,7 @@ describe('the simulated wallet', () => {
   });
 
   it('goes through the page of the issuer, and tells it when a card is thrown away', async () => {
-    const made = await offer(['diploma'], { flow: 'authorization_code' });
+    const made = await world.offer(['diploma'], { flow: 'authorization_code' });
     const other = new SimulatedWallet();
     const read = await other.readOffer(made.uri);
     expect(read.grant).to.equal('authorization_code');
@@ -218,7 +103,7 @@ describe('the simulated wallet', () => {
     if (card === undefined) throw new Error('nothing came');
     await other.discard(card);
     expect(other.credentials).to.deep.equal([]);
-    const { notifications } = await session(made.session);
+    const { notifications } = await world.session(made.session);
     expect(notifications.map(({ event }: { event: string }) => event)).to.deep.equal([
       'credential_accepted',
       'credential_deleted',
@@ -227,8 +112,8 @@ describe('the simulated wallet', () => {
 
   for (const name of NAMES) {
     it(`says who asks for what of the ${name}, and shows that`, async () => {
-      const { uri, session: id } = await ask(name);
-      const read = await wallet.readRequest(uri);
+      const { uri, session: id } = await world.ask(name);
+      const read = await world.wallet.readRequest(uri);
       expect(read.verifier.clientId).to.match(/^x509_/);
       expect(read.verifier.signer?.subject).to.match(/CN=/);
       expect(read.canBeAnswered).to.equal(true);
@@ -237,16 +122,16 @@ describe('the simulated wallet', () => {
       expect(query?.matches[0]?.claims.map(({ path }) => path)).to.deep.equal(
         QUERIES[name].claims.map(({ path }) => path),
       );
-      const answer = await wallet.present(read);
+      const answer = await world.wallet.present(read);
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
-      const { status, credentials } = await session(id);
+      const { status, credentials } = await world.session(id);
       expect(status).to.equal('completed');
       expect(credentials[0].values).to.deep.include(TOLD[name]);
     });
   }
 
   it('says that it has no card', async () => {
-    const read = await new SimulatedWallet().readRequest((await ask('diploma')).uri);
+    const read = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
     expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
     const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
     expect(said).to.equal('the wallet has no card that answers "diploma": it asks for urn:example:diploma');
@@ -254,15 +139,15 @@ describe('the simulated wallet', () => {
 
   it('finds a card that it collects after it read the request', async () => {
     const other = new SimulatedWallet();
-    const read = await other.readRequest((await ask('licence')).uri);
-    await other.accept(await other.readOffer((await offer(['licence'])).uri));
+    const read = await other.readRequest((await world.ask('licence')).uri);
+    await other.accept(await other.readOffer((await world.offer(['licence'])).uri));
     const again = other.matchAgain(read);
     expect([read.canBeAnswered, again.canBeAnswered]).to.deep.equal([false, true]);
     expect((await other.present(again)).status).to.equal(200);
   });
 
   it('answers with what it has where the verifier takes one of several', async () => {
-    await post('/verifier/config', {
+    await world.post('/verifier/config', {
       id: 'either',
       dcql_query: {
         credentials: [QUERIES.diploma, QUERIES.licence],
@@ -271,174 +156,14 @@ describe('the simulated wallet', () => {
       trustAnchors: [{ keyChainId: 'gb' }],
     });
     const other = new SimulatedWallet();
-    await other.accept(await other.readOffer((await offer(['diploma'])).uri));
-    const { uri, session: id } = await ask('either');
+    await other.accept(await other.readOffer((await world.offer(['diploma'])).uri));
+    const { uri, session: id } = await world.ask('either');
     const read = await other.readRequest(uri);
     expect(read.canBeAnswered).to.equal(true);
     expect(read.sets).to.deep.equal([{ options: [['licence'], ['diploma']], isRequired: true }]);
     expect((await other.present(read)).status).to.equal(200);
-    const { credentials } = await session(id);
+    const { credentials } = await world.session(id);
     expect(credentials.map((one: { id: string }) => one.id)).to.deep.equal(['diploma']);
-  });
-
-  /** A wallet between which and the service somebody changes what is answered at some addresses. */
-  const deceived = (at: RegExp, change: (body: string) => string) => {
-    const heard: Exchange[] = [];
-    const fetch = async (input: Parameters<typeof globalThis.fetch>[0]) => {
-      const answer = await globalThis.fetch(input);
-      if (!at.test(new URL((input as Request).url).pathname)) return answer;
-      return new Response(change(await answer.text()), { status: answer.status, headers: answer.headers });
-    };
-    return { heard, wallet: new SimulatedWallet({ fetch, onExchange: (one) => heard.push(one) }) };
-  };
-  const saidOf = (work: Promise<unknown>) =>
-    work.then(
-      () => 'taken',
-      ({ message }: Error) => message,
-    );
-  const inCredential = (change: (text: string) => string) => (body: string) => {
-    const answer = JSON.parse(body) as { credentials?: { credential: string }[] };
-    if (answer.credentials === undefined) return body;
-    return JSON.stringify({
-      ...answer,
-      credentials: answer.credentials.map(({ credential }) => ({ credential: change(credential) })),
-    });
-  };
-  const asBytes = (text: string, from: string, to: string) =>
-    Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString(
-      'base64url',
-    );
-  const salted = (value: string) =>
-    Buffer.from(JSON.stringify(['salt', 'degree', value])).toString('base64url');
-  const FORGED: readonly [string, Name, (text: string) => string, RegExp][] = [
-    [
-      'claims that nobody signed',
-      'diploma',
-      (text) => `${text}${salted('Physics')}~`,
-      /belongs to nothing that was signed/,
-    ],
-    [
-      'another signature',
-      'diploma',
-      (text) => text.replace(/\.[^.~]{10}([^.~]+~)/, '.AAAAAAAAAA$1'),
-      /signature/,
-    ],
-    [
-      'an element that nobody signed',
-      'licence',
-      (text) => asBytes(text, 'Lovelace', 'Lovelady'),
-      /family_name is not what the issuer signed/,
-    ],
-    ['another document type', 'licence', (text) => asBytes(text, '5.1.mDL', '5.1.mDX'), /did not sign it/],
-  ];
-  for (const [what, name, change, message] of FORGED)
-    it(`takes no ${name} with ${what}`, async () => {
-      const { wallet: other } = deceived(/\/credential$/, inCredential(change));
-      const read = await other.readOffer((await offer([name])).uri);
-      expect(await saidOf(other.accept(read))).to.match(message);
-      expect(other.credentials).to.deep.equal([]);
-    });
-
-  it('reads no request that was changed on the way', async () => {
-    const { wallet: other } = deceived(/\/request\//, (jwt) => {
-      const [header, payload = '', signature] = jwt.split('.');
-      return [header, asBytes(payload, '"degree"', '"salary"'), signature].join('.');
-    });
-    expect(await saidOf(other.readRequest((await ask('diploma')).uri))).to.match(/signature|verif/i);
-  });
-
-  it('reads no endless answer, and tells of a call without an answer', async () => {
-    const { wallet: other, heard } = deceived(/./, () => ' '.repeat(6 * 1024 * 1024));
-    expect(await saidOf(other.readOffer((await offer(['diploma'])).uri))).to.not.equal('taken');
-    expect(heard.at(-1)?.error).to.match(/more than 5242880 bytes/);
-    const gone = 'openid-credential-offer://?credential_offer_uri=http%3A%2F%2F127.0.0.1%3A9%2F';
-    expect(await saidOf(other.readOffer(gone))).to.not.equal('taken');
-    expect(heard.at(-1)).to.include({ url: 'http://127.0.0.1:9/' }).and.not.have.property('status');
-  });
-
-  type Refusal = readonly [check: string, reason: string];
-  /** What the report of the session says of each. A replay and a refusal of the user are no faults of a presentation. */
-  const REFUSALS: Readonly<Record<Name, Readonly<Partial<Record<Misbehaviour, Refusal>>>>> = {
-    diploma: {
-      'changed-claim': ['disclosures', 'unreferenced_disclosure'],
-      'other-nonce': ['key binding', 'nonce_mismatch'],
-      'old-key-binding': ['key binding', 'kb_iat_window'],
-      'foreign-holder-key': ['key binding', 'kb_signature'],
-      'withheld-claim': ['query', 'missing_claim'],
-    },
-    licence: {
-      'changed-claim': ['elements', 'digest_mismatch'],
-      'other-nonce': ['device signature', 'device_signature'],
-      'foreign-holder-key': ['device signature', 'device_signature'],
-      'withheld-claim': ['query', 'missing_claim'],
-    },
-  };
-  const expectRefused = async (name: Name, [check, reason]: Refusal, misbehave?: Misbehaviour) => {
-    const { uri, session: id } = await ask(name);
-    const options = misbehave === undefined ? {} : { misbehave };
-    const answer = await wallet.present(await wallet.readRequest(uri), options);
-    expect([answer.status, answer.body['error']]).to.deep.equal([400, 'invalid_request']);
-    const seen = await session(id);
-    expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'presentation_refused']);
-    expect(seen.failure.message).to.include(`${name}: ${reason}`);
-    const failed = seen.report.filter(({ result }: { result: string }) => result === 'failed');
-    expect(failed[0]).to.include({ id: name, check, reason });
-    expect(seen, 'nothing was taken').to.not.have.property('credentials');
-  };
-
-  for (const name of NAMES) {
-    describe(`misbehaves with the ${name}, and is refused`, () => {
-      for (const [misbehave, refusal] of Object.entries(REFUSALS[name]) as [Misbehaviour, Refusal][])
-        it(misbehave, () => expectRefused(name, refusal, misbehave));
-
-      it('replay: the first answer counts, the same again does not', async () => {
-        const { uri, session: id } = await ask(name);
-        const answer = await wallet.present(await wallet.readRequest(uri), { misbehave: 'replay' });
-        expect(answer.status).to.equal(200);
-        expect(answer.repeated?.status).to.equal(400);
-        expect(answer.repeated?.body).to.include({ error: 'invalid_request' });
-        expect(await session(id)).to.include({ status: 'completed' });
-      });
-
-      it('decline: the verifier hears that the user said no', async () => {
-        const { uri, session: id } = await ask(name);
-        const answer = await wallet.present(await wallet.readRequest(uri), { misbehave: 'decline' });
-        expect(answer.status).to.equal(200);
-        const { status, failure } = await session(id);
-        expect([status, failure.code]).to.deep.equal(['failed', 'access_denied']);
-      });
-    });
-  }
-
-  it('knows no other way to misbehave than those that are tested', () => {
-    const tested = new Set([...Object.values(REFUSALS).flatMap(Object.keys), 'replay', 'decline']);
-    expect(Object.keys(MISBEHAVIOURS)).to.have.members([...tested]);
-  });
-
-  it('does not misbehave where a format has no such thing, rather than behave well', async () => {
-    const { uri, session: id } = await ask('licence');
-    const read = await wallet.readRequest(uri);
-    const said = await wallet
-      .present(read, { misbehave: 'old-key-binding' })
-      .catch(({ message }: Error) => message);
-    expect(said).to.equal('there is no "old-key-binding" for a card of the format mso_mdoc');
-    expect((await session(id)).status).to.equal('fetched');
-  });
-
-  it('shows more where its user wants that, and less', async () => {
-    const [credential] = wallet.credentials;
-    if (credential === undefined) throw new Error('no card');
-    const shown = async (disclose: readonly Path[]) => {
-      const { uri, session: id } = await ask('diploma');
-      await wallet.present(await wallet.readRequest(uri), { choice: { diploma: { credential, disclose } } });
-      return session(id);
-    };
-    const asked = QUERIES.diploma.claims.map(({ path }) => path);
-    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({
-      ...TOLD.diploma,
-      languages: ['fr'],
-    });
-    expect((await shown(asked.slice(1))).failure.message).to.include('missing_claim');
   });
 
   it('does all of it without anything of Node, and without compiling code', async () => {
@@ -449,8 +174,8 @@ describe('the simulated wallet', () => {
       await build({ ...BROWSER_OPTIONS, entryPoints, outfile, banner: { js: WITHOUT_NODE } });
       const script = join(folder, 'page.mjs');
       writeFileSync(script, PAGE);
-      const offered = await offer(['diploma', 'licence']);
-      const asked = await Promise.all(NAMES.map(ask));
+      const offered = await world.offer(['diploma', 'licence']);
+      const asked = await Promise.all(NAMES.map((name) => world.ask(name)));
       const links = [offered.uri, ...asked.map(({ uri }) => uri)];
       const ran = await promisify(execFile)(process.execPath, [script, ...links], { env: bareEnvironment() });
       expect(JSON.parse(ran.stdout)).to.deep.equal({
@@ -460,14 +185,5 @@ describe('the simulated wallet', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
-  });
-
-  // The cards are of no use after this.
-  describe('after its card was revoked', () => {
-    for (const name of NAMES)
-      it(`shows the ${name} in vain`, async () => {
-        await post('/session/revoke', { sessionId: offers[name], status: 1 });
-        await expectRefused(name, ['status', 'status_revoked']);
-      });
   });
 });
