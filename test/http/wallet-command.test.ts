@@ -89,6 +89,7 @@ describe('npm run wallet', function () {
     expect(collected.stdout).to.include('Tenant acme').and.include('degree: Mathematics').and.include(cards);
     expect(collected.stdout, 'what a terminal would obey').to.not.include('\u001b');
     expect(statSync(cards).mode & 0o777).to.equal(0o600);
+    expect(JSON.parse(readFileSync(cards, 'utf8')).cards).to.have.length(1);
 
     const { uri, session: id } = await ask();
     const shown = await wallet(uri, '--yes');
@@ -114,8 +115,8 @@ describe('npm run wallet', function () {
     ]);
     expect((await wallet(uri, '--yes', '--tx-code', '493536')).code).to.equal(0);
 
-    const inPage = (await offer()).uri.replaceAll('&', '&amp;');
-    const server = createServer((_, response) => response.end(`<a href="${inPage}">Add to your wallet</a>`));
+    const inPage = (await ask()).uri.replaceAll('&', '&#38;');
+    const server = createServer((_, response) => response.end(`<a href="${inPage}">Open your wallet</a>`));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const page = await wallet(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, '--yes');
     server.close();

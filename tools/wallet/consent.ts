@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Fetch } from './core/index.ts';
+import { unescaped } from './html.ts';
 
 const WAIT_MS = 300_000;
 
 /** Agrees on the page of an issuer of this service, as its user would. @returns where the browser is sent. */
-export async function agreeOnPage(authorizationUrl: string): Promise<string> {
+export async function agreeOnPage(authorizationUrl: string, fetch: Fetch): Promise<string> {
   const page = await fetch(authorizationUrl, { redirect: 'manual' });
   const html = await page.text();
   const action = /<form [^>]*action="([^"]+)"/.exec(html)?.[1];
@@ -23,12 +25,6 @@ export async function agreeOnPage(authorizationUrl: string): Promise<string> {
   const location = answer.headers.get('location');
   if (location === null) throw new Error(`the page of the issuer answered ${answer.status}`);
   return location;
-}
-
-function unescaped(html: string): string {
-  return html
-    .replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
-    .replaceAll('&amp;', '&');
 }
 
 /** Where a browser on this machine comes back to (RFC 8252 section 7.3). */

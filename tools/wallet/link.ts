@@ -1,3 +1,5 @@
+import type { Fetch } from './core/index.ts';
+import { unescaped } from './html.ts';
 import { UsageError } from './options.ts';
 
 export type Link = { readonly kind: 'offer' | 'request'; readonly uri: string };
@@ -6,19 +8,19 @@ const OFFER_SCHEMES = ['openid-credential-offer:', 'haip-vci:'];
 const REQUEST_SCHEMES = ['openid4vp:', 'haip-vp:', 'haip:', 'mdoc-openid4vp:', 'eudi-openid4vp:'];
 const IN_PAGES =
   /(?:openid-credential-offer|haip-vci|openid4vp|haip-vp|haip|mdoc-openid4vp|eudi-openid4vp):\/\/[^\s"'<>]+/;
-const MAX_PAGE = 1024 * 1024;
 
 /** @throws UsageError when it is neither, and no page that has one. */
-export async function readLink(text: string): Promise<Link> {
+export async function readLink(text: string, fetch: Fetch): Promise<Link> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw new UsageError(`"${text.slice(0, 80)}" is no link`);
   const link = linkOf(url, text);
   if (link !== undefined) return link;
   if (!/^https?:$/.test(url.protocol))
     throw new UsageError(`links that begin with ${url.protocol} are neither offers nor requests`);
-  const found = IN_PAGES.exec(await pageAt(url))?.[0];
+  // A link in the attribute of a page is escaped, its end is not.
+  const found = IN_PAGES.exec(await pageAt(url, fetch))?.[0];
   if (found === undefined) throw new UsageError(`${url.origin}${url.pathname} has no offer and no request`);
-  const within = found.replaceAll('&amp;', '&');
+  const within = unescaped(found);
   return linkOf(new URL(within), within) as Link;
 }
 
@@ -35,13 +37,10 @@ function linkOf({ protocol, searchParams }: URL, uri: string): Link | undefined 
   throw new UsageError('the link says by no request_uri and no request what is asked');
 }
 
-async function pageAt(url: URL): Promise<string> {
+async function pageAt(url: URL, fetch: Fetch): Promise<string> {
   try {
-    const answer = await fetch(url, {
-      headers: { Accept: 'text/html' },
-      signal: AbortSignal.timeout(10_000),
-    });
-    return (await answer.text()).slice(0, MAX_PAGE);
+    const answer = await fetch(url, { headers: { Accept: 'text/html' } });
+    return await answer.text();
   } catch (error) {
     const { cause } = error as Error;
     const reason = cause instanceof Error ? cause.message : (error as Error).message;

@@ -3,6 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { readCards, writeCards } from './card-file.ts';
 import { agreeOnPage, ReturnAddress } from './consent.ts';
 import {
+  type Exchange,
+  type Fetch,
+  listening,
   MISBEHAVIOURS,
   type Presented,
   type ReadOffer,
@@ -25,23 +28,34 @@ async function main(args: readonly string[]): Promise<number> {
       console.log(USAGE);
       return 0;
     }
-    const { kind, uri } = await readLink(options.link);
+    const onExchange = (one: Exchange) => {
+      if (options.isTracing) console.error(exchangeInWords(one));
+    };
+    const browse = listening(fetch, onExchange);
+    const { kind, uri } = await readLink(options.link, browse);
     if (kind === 'offer' && options.misbehave !== undefined)
       throw new UsageError('--misbehave is for requests, and this is an offer');
     const cards = await readCards(options.cards);
     const wallet = new SimulatedWallet({
       credentials: cards,
       exportableKeys: true,
-      ...(options.isTracing && { onExchange: (one) => console.error(exchangeInWords(one)) }),
+      onExchange,
     });
-    return kind === 'offer' ? await collect(wallet, uri, options) : await answer(wallet, uri, options);
+    return kind === 'offer'
+      ? await collect(wallet, uri, options, browse)
+      : await answer(wallet, uri, options);
   } catch (error) {
     console.error(errorInWords(error));
     return error instanceof UsageError ? 2 : 1;
   }
 }
 
-async function collect(wallet: SimulatedWallet, uri: string, options: Options): Promise<number> {
+async function collect(
+  wallet: SimulatedWallet,
+  uri: string,
+  options: Options,
+  browse: Fetch,
+): Promise<number> {
   const offer = await wallet.readOffer(uri);
   console.log(offerInWords(offer));
   const txCode = options.txCode ?? (await askedCode(offer));
@@ -49,29 +63,32 @@ async function collect(wallet: SimulatedWallet, uri: string, options: Options): 
     console.log('Nothing was collected. The issuer is not told; its offer ends by itself.');
     return 0;
   }
-  const before = wallet.credentials;
-  const received = await accept(wallet, offer, txCode, options);
-  const { credentials } = received;
-  const later = received.promised.length > 0 ? await promised(wallet, received) : [];
-  const all = [...credentials, ...later];
-  // The newest first, so that it is the one that answers.
-  await writeCards(options.cards, [...all.toReversed(), ...before]);
-  for (const card of all) console.log(`\n${cardInWords(card)}`);
-  if (all.length > 0) console.log(`\nKept with its key in ${options.cards}`);
-  return all.length > 0 ? 0 : 1;
+  const received = await accept(wallet, offer, options, browse, txCode);
+  await keep(received.credentials, options);
+  const later = received.promised.length > 0 ? await promised(wallet, received, options) : [];
+  return received.credentials.length + later.length > 0 ? 0 : 1;
+}
+
+async function keep(received: readonly StoredCredential[], { cards }: Options): Promise<void> {
+  if (received.length === 0) return;
+  // The newest first, so that it is the one that answers; read again, since another wallet may have written meanwhile.
+  await writeCards(cards, [...received.toReversed(), ...(await readCards(cards))]);
+  for (const card of received) console.log(`\n${cardInWords(card)}`);
+  console.log(`\nKept with its key in ${cards}`);
 }
 
 async function accept(
   wallet: SimulatedWallet,
   offer: ReadOffer,
-  txCode: string | undefined,
   { isAgreed }: Options,
+  browse: Fetch,
+  txCode: string | undefined,
 ): Promise<Received> {
   if (offer.grant === 'pre_authorized_code')
     return wallet.accept(offer, txCode === undefined ? {} : { txCode });
   if (isAgreed) {
     const authorization = await wallet.authorize(offer);
-    return authorization.complete(await agreeOnPage(authorization.url));
+    return authorization.complete(await agreeOnPage(authorization.url, browse));
   }
   const back = await ReturnAddress.open();
   try {
@@ -86,6 +103,7 @@ async function accept(
 async function promised(
   wallet: SimulatedWallet,
   { promised: first }: Received,
+  options: Options,
 ): Promise<readonly StoredCredential[]> {
   const seconds = Math.min(Math.max(...first.map(({ interval }) => interval), 1), MOST_SECONDS_BETWEEN);
   console.log(`The issuer makes it later; asking every ${seconds} seconds, for five minutes at most …`);
@@ -93,7 +111,9 @@ async function promised(
   const received: StoredCredential[] = [];
   while (wallet.promised.length > 0 && Date.now() < end) {
     await wait(seconds * 1000);
-    received.push(...(await wallet.fetchPromised()));
+    const came = await wallet.fetchPromised();
+    await keep(came, options);
+    received.push(...came);
   }
   if (wallet.promised.length > 0) console.error('It is still not ready. Ask the issuer for a new offer.');
   return received;

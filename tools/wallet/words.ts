@@ -51,8 +51,9 @@ export function requestInWords({ verifier, queries, sets, transactionData }: Rea
 export function exchangeInWords(exchange: Exchange): string {
   const { method, url, requestBody, status, responseBody, milliseconds, error } = exchange;
   const outcome = status === undefined ? `no answer: ${error}` : `${status}`;
-  const lines = [`--- ${method} ${plain(url)}`, plain(requestBody), `${outcome} after ${milliseconds} ms`];
-  return [...lines, plain(responseBody)].filter((line) => line !== '').join('\n');
+  const body = (text: string) => text.split('\n').map(plain).join('\n');
+  const lines = [`--- ${method} ${plain(url)}`, body(requestBody), `${outcome} after ${milliseconds} ms`];
+  return [...lines, body(responseBody)].filter((line) => line !== '').join('\n');
 }
 
 /** Of somebody else's error the first line, with what the other side said. */

@@ -134,7 +134,7 @@ export class SimulatedWallet {
   }
 
   #keep(received: Received): Received {
-    this.#credentials.push(...received.credentials);
+    this.#credentials = [...this.#credentials, ...received.credentials];
     return received;
   }
 }
