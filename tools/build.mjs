@@ -38,13 +38,16 @@ const PROGRAMS = [
 const APART = 'bootstrap/commands/doctor.ts';
 /** Two hundred files of a few lines each. */
 const TAKEN_IN = ['inversify', '@inversifyjs'];
-const DEMO = 'test/demo/demo.ts';
 const CONSOLE = 'adapters/http/console/app';
 const CONSOLE_BUILT = join(DIST, 'adapters/http/console/built');
+/** What brings packages of developers along. */
+const WITH_WALLETS = ['test/demo/demo.ts', 'tools/wallet/main.ts'];
 const STAMP = join(DIST, 'sources.txt');
 /** Since when each part is in no build. */
 const DROPPED = join(DIST, 'dropped.json');
 const NOTICES = join(DIST, 'third-party-notices.txt');
+/** The part of cbor-x that is only JavaScript. */
+const WITHOUT_NATIVE = { 'cbor-x': 'cbor-x/index-no-eval' };
 /** A process that runs may still load parts of the build before. */
 const KEPT_MS = 7 * 24 * 3_600_000;
 /** Where a module was before it came together with others; `import.meta.url` would say where it is now. */
@@ -97,12 +100,16 @@ export async function build() {
 }
 
 /**
- * The demo, with the wallet of others that it brings: in `dist` nothing may need a package of developers.
+ * The demo and the simulated wallet, with the packages of others that they bring: in `dist` nothing may need a package of developers.
  * @returns the files and the notices of all that were taken in.
  */
 export async function bundleDemo() {
-  const options = { external: packagesOf(({ dev }) => dev !== true), minifySyntax: true };
-  const { files, inputs } = await bundle([DEMO], options);
+  const options = {
+    external: packagesOf(({ dev }) => dev !== true),
+    minifySyntax: true,
+    alias: WITHOUT_NATIVE,
+  };
+  const { files, inputs } = await bundle(WITH_WALLETS, options);
   return { files, notices: noticesOf(inputs) };
 }
 
@@ -112,22 +119,18 @@ export async function bundleDemo() {
  */
 async function bundleConsole() {
   const { build: run } = await import('esbuild');
+  const { BROWSER_OPTIONS } = await import('./wallet/browser-bundle.ts');
   const { outputFiles, metafile } = await run({
+    ...BROWSER_OPTIONS,
     absWorkingDir: join(ROOT, CONSOLE),
     entryPoints: { console: 'main.tsx' },
     outdir: CONSOLE_BUILT,
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
-    bundle: true,
     splitting: true,
-    format: 'esm',
-    platform: 'browser',
-    target: ['chrome120', 'firefox121', 'safari17.2'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    minify: true,
     metafile: true,
-    legalComments: 'none',
     define: { 'process.env.NODE_ENV': '"production"' },
     write: false,
   });
