@@ -15,8 +15,11 @@ function displayOf({ displays }: ShownCredential, { language, languages }: Reade
   return displayFor(displays, [...languages, language]);
 }
 
-/** Each credential with a heading like a card, and the names of its claims; never their values. */
-export function cardsOf(credentials: readonly ShownCredential[], reader: Reader, heading: string): Cards {
+/**
+ * Each credential with a heading like a card, and the names of its claims; never their values.
+ * @param heading of the claims; none where they follow from what was said before.
+ */
+export function cardsOf(credentials: readonly ShownCredential[], reader: Reader, heading?: string): Cards {
   const colours = credentials.map((credential) => displayOf(credential, reader));
   const items = credentials.map((credential, index) => {
     const display = colours[index];
@@ -33,10 +36,11 @@ ${claimsOf(credential.claims, reader, heading)}</li>`;
   return { markup: `<ul class="cards">\n${items.join('\n')}\n</ul>`, colours };
 }
 
-function claimsOf(claims: readonly ShownClaim[], reader: Reader, heading: string): Markup {
+function claimsOf(claims: readonly ShownClaim[], reader: Reader, heading?: string): Markup {
   if (claims.length === 0) return '';
   const items = claims.map((claim) => `<li>${claimName(claim, reader)}</li>`);
-  return `<p>${escapeHtml(heading)}</p>\n<ul>\n${items.join('\n')}\n</ul>\n`;
+  const before = heading === undefined ? '' : `<p>${escapeHtml(heading)}</p>\n`;
+  return `${before}<ul>\n${items.join('\n')}\n</ul>\n`;
 }
 
 function claimName({ names, fallback }: ShownClaim, { language, languages }: Reader): Markup {
