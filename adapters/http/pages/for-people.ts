@@ -37,5 +37,6 @@ export function refusalFor(reply: Reply, { surface }: Route, request: Request, r
   if (reader === undefined) return reply;
   const { error } = reply.json as { readonly error?: unknown };
   const failed = { status: reply.status, detail: String(error ?? ''), requestId };
-  return pageReply(errorPage(failed, reader), { ...reply.headers }, reply.status);
+  const headers = { 'Cache-Control': 'no-store', ...reply.headers };
+  return pageReply(errorPage(failed, reader), headers, reply.status);
 }
