@@ -3,10 +3,10 @@ import { type Colours, readableColours } from '../../../domain/shared/contrast.t
 
 /** Every page: readable in the light and in the dark, on a telephone, and by keyboard. */
 export const STYLE = `
-:root { color-scheme: light dark; --line: #1d4ed8; --back: #1d4ed8; --fore: #fff; --focus: #b45309; }
-@media (prefers-color-scheme: dark) { :root { --line: #93b4ff; --focus: #fbbf24; } }
+:root { color-scheme: light dark; --page: #fff; --ink: #1b1b1f; --line: #1d4ed8; --back: #1d4ed8; --fore: #fff; --focus: #b45309; }
+@media (prefers-color-scheme: dark) { :root { --page: #16181d; --ink: #e8eaf0; --line: #93b4ff; --focus: #fbbf24; } }
 * { box-sizing: border-box; }
-body { font: 1.0625rem/1.5 system-ui, sans-serif; margin: 0; overflow-wrap: anywhere; }
+body { background: var(--page); color: var(--ink); font: 1.0625rem/1.5 system-ui, sans-serif; margin: 0; overflow-wrap: anywhere; }
 main, footer, .brand { margin: 0 auto; max-width: 36rem; padding: 0 1.25rem; }
 header { background: var(--back); color: var(--fore); font-weight: 600; }
 .brand { align-items: center; display: flex; gap: .75rem; min-height: 3.5rem; padding-bottom: .5rem; padding-top: .5rem; }
@@ -15,7 +15,7 @@ main { padding-bottom: 2rem; padding-top: 1.5rem; }
 footer { border-top: 1px solid; font-size: .9375rem; padding-bottom: 1.5rem; padding-top: .75rem; }
 footer a { display: inline-block; margin-right: 1.25rem; padding: .5rem 0; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1rem; }
-a { color: LinkText; }
+a { color: var(--line); }
 ul { padding-left: 1.25rem; }
 .cards { list-style: none; padding: 0; }
 .cards > li { margin-bottom: 1.5rem; }
@@ -23,7 +23,7 @@ ul { padding-left: 1.25rem; }
 .card img { max-height: 2.5rem; max-width: 5rem; }
 form, .actions { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 2rem; }
 button, .button { border: 2px solid var(--line); border-radius: .5rem; cursor: pointer; font: inherit; min-height: 2.75rem; padding: .5rem 1.5rem; text-decoration: none; }
-.primary { background: var(--back); color: var(--fore); }
+.primary { background: var(--back); border-color: var(--back); color: var(--fore); }
 .secondary { background: transparent; color: inherit; }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 3px; }
 .warning { border-left: .25rem solid #b45309; margin-top: 1.5rem; padding-left: 1rem; }
