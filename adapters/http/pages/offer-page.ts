@@ -74,7 +74,8 @@ function purpose({ purposes }: OpenPage['invitation'], { language, languages }: 
 
 /** Nobody has told where the reader is, so the zone stands beside it. */
 function time(at: Date, { language }: Reader): Markup {
-  const shown = new Intl.DateTimeFormat(language, {
+  // Without a region, English counts days and hours as in America.
+  const shown = new Intl.DateTimeFormat(language === 'en' ? 'en-IE' : language, {
     day: 'numeric',
     month: 'long',
     year: 'numeric',
