@@ -2,7 +2,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import type { Failure, FailureCode, FieldError } from '../../domain/shared/failure.ts';
 import { PUBLISHED_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { errorPage } from './pages/error-page.ts';
-import { PAGE_TYPE, type Reader } from './pages/page.ts';
+import { PAGE_TYPE, type Person } from './pages/page.ts';
 import type { Surface } from './route.ts';
 
 type Rendering = {
@@ -81,7 +81,7 @@ export function renderFailure(
   failure: Failure,
   surface: Surface,
   requestId: string,
-  reader?: Reader,
+  reader?: Person,
 ): Rendered {
   const { code, details } = failure;
   const rendering: Rendering = RENDERINGS[code];
@@ -110,7 +110,7 @@ function headersOf(failure: Failure, surface: Surface): Record<string, string> {
 }
 
 /** A fault of the service: the caller learns nothing but the request's id. */
-export function renderUnexpected(surface: Surface, requestId: string, reader?: Reader): Rendered {
+export function renderUnexpected(surface: Surface, requestId: string, reader?: Person): Rendered {
   const detail = `An unexpected error occurred${reader !== undefined ? '' : '; the log names it under this request id'}.`;
   const told = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
   return render({ ...told, wallet: { error: 'server_error' } }, surface, requestId, reader);
@@ -130,7 +130,7 @@ function render(
   { status, wallet, ...told }: Told,
   surface: Surface,
   requestId: string,
-  reader: Reader | undefined,
+  reader: Person | undefined,
 ): Rendered {
   const headers = { 'Cache-Control': 'no-store' };
   const { title, detail, code, errors } = told;

@@ -2,10 +2,11 @@ import type { Response } from 'express';
 import type { Log, LogContext } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import { Failure, type FailureCode, OperatorReason } from '../../domain/shared/failure.ts';
+import type { TenantLook } from '../../domain/tenants/look.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { prefersHtml } from './negotiation.ts';
 import { personAt } from './pages/for-people.ts';
-import type { Reader } from './pages/page.ts';
+import type { Person } from './pages/page.ts';
 import type { Reply, Route, StreamItem, Surface } from './route.ts';
 
 export function requestIdOf(response: Response): string {
@@ -49,14 +50,21 @@ export function surfaceFor({ surface, isToldByAccept }: Route, accept: string | 
   return isToldByAccept && !prefersHtml(accept) ? 'oauth' : surface;
 }
 
-export function fail(response: Response, error: unknown, surface: Surface, log: Log): void {
+/** @param look of the tenant, for a person. */
+export function fail(
+  response: Response,
+  error: unknown,
+  surface: Surface,
+  log: Log,
+  look?: TenantLook,
+): void {
   const requestId = requestIdOf(response);
   if (response.headersSent) {
     response.destroy();
     return;
   }
   const route = String(response.locals['route'] ?? '');
-  const told = { surface, requestId, route, reader: personAt(response.req, surface) };
+  const told = { surface, requestId, route, reader: personAt(response.req, surface, look) };
   const rendered = log.within(aboutOf(response), () => renderAndLog(error, told, log));
   // For the line that tells of the request.
   if (error instanceof Failure) aboutOf(response)['code'] = error.code;
@@ -70,7 +78,7 @@ type Told = {
   readonly surface: Surface;
   readonly requestId: string;
   readonly route: string;
-  readonly reader: Reader | undefined;
+  readonly reader: Person | undefined;
 };
 
 function renderAndLog(error: unknown, { surface, requestId, route, reader }: Told, log: Log): Rendered {

@@ -11,7 +11,7 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { Admission } from './admission.ts';
 import { authenticate } from './authenticate.ts';
 import { preconditionOf, withTag } from './edits.ts';
-import { insteadOfWallet, refusalFor } from './pages/for-people.ts';
+import { insteadOfWallet, lookOfRefusal, refusalFor } from './pages/for-people.ts';
 import { languagesAsked } from './pages/languages.ts';
 import { partyOf, partyOfTenant } from './party-of.ts';
 import { isPublished, type PublishedTexts } from './published-texts.ts';
@@ -26,7 +26,7 @@ export type Ports = {
   readonly editTags: EditTags;
   readonly log: Log;
   readonly admission: Admission;
-  readonly tenants: Pick<TenantConfigurations, 'isMet'>;
+  readonly tenants: Pick<TenantConfigurations, 'isMet' | 'latest'>;
   /** Where nobody looks, none. */
   readonly metrics?: Metrics | undefined;
   readonly traces?: Traces | undefined;
@@ -109,7 +109,8 @@ export async function serve(
       const told = isPublished(route) ? await ports.publishedTexts.answer(reply, request) : reply;
       send(response, refusalFor(told, route, request, requestIdOf(response)), route.surface);
     } catch (error) {
-      fail(response, error, surfaceFor(route, request.headers.accept), ports.log);
+      const look = await lookOfRefusal(error, route, request, ports.tenants);
+      fail(response, error, surfaceFor(route, request.headers.accept), ports.log, look);
     } finally {
       ports.admission.leave(response);
     }

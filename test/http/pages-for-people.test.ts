@@ -182,6 +182,26 @@ describe('A person with a browser', () => {
     }
   });
 
+  it('is refused in the look of the tenant, unless that is suspended or none', async () => {
+    const display = [{ name: 'Ministério', locale: 'pt' }];
+    await created(service, token, '/issuer/config', { display, pages: { backgroundColor: '#440000' } });
+    const refused = await ask('/acme/offer/x', { accept: BROWSER, 'accept-language': 'ja' });
+    expect(refused.status).to.equal(404);
+    expectPage(refused, 'pt', 'a page that there is not');
+    expect(refused.text).to.include('<span>Ministério</span>').and.include('--back: #440000');
+    const pressed = await ask('/acme/authorize', { 'accept-language': 'ja' }, 'POST');
+    expect(pressed.text).to.include('<span>Ministério</span>');
+    const root = await service.rootToken();
+    const suspend = (status: string) =>
+      service.call('PATCH', '/tenant/acme', { token: root, json: { status } });
+    expect((await suspend('suspended')).status).to.equal(200);
+    const suspended = await ask('/acme/offer/x', { accept: BROWSER });
+    const nobody = await ask('/nobody/offer/x', { accept: BROWSER });
+    const without = (text: string) => text.replace(/Reference: [^<]+/, '');
+    expect(without(suspended.text)).to.equal(without(nobody.text));
+    expect((await suspend('active')).status).to.equal(200);
+  });
+
   it('may close the window after an answer, in their language', async () => {
     const { status, text } = await ask('/acme/presented', { accept: BROWSER, 'accept-language': 'ro' });
     expect(status).to.equal(200);

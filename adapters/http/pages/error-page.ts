@@ -1,6 +1,6 @@
 import { TEXTS } from './languages.ts';
 import { escapeHtml, fill } from './markup.ts';
-import { type Page, page, type Reader } from './page.ts';
+import { type Page, type Person, page } from './page.ts';
 import type { Texts } from './texts/texts.ts';
 
 type Said = { readonly title: keyof Texts; readonly advice: keyof Texts };
@@ -21,11 +21,12 @@ const SAID: Readonly<Record<number, Said>> = {
 type Failed = { readonly status: number; readonly detail: string; readonly requestId: string };
 
 /** What users see where there is nothing else for them, and no safe way back to the wallet. */
-export function errorPage({ status, detail, requestId }: Failed, reader: Reader): Page {
+export function errorPage({ status, detail, requestId }: Failed, reader: Person): Page {
   const texts = TEXTS[reader.language];
   const { title, advice } = SAID[status] ?? REFUSED;
   return page({
     reader,
+    look: reader.look,
     title: texts[title],
     main: `<h1>${escapeHtml(texts[title])}</h1>
 <p role="alert">${escapeHtml(texts[advice])}</p>

@@ -1,17 +1,44 @@
 import type { Request } from 'express';
+import type { TenantConfigurations } from '../../../application/tenant-configurations.ts';
+import { tenantLook } from '../../../application/tenants/tenant-look.ts';
+import { defined } from '../../../domain/shared/defined.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { TenantLook } from '../../../domain/tenants/look.ts';
+import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { isBrowser } from '../negotiation.ts';
 import type { Reply, Route, Surface } from '../route.ts';
 import { errorPage } from './error-page.ts';
 import { languagesAsked } from './languages.ts';
-import { pageReply, type Reader } from './page.ts';
+import { type Person, pageReply } from './page.ts';
 import { readerOf } from './reader.ts';
 
 /** @returns who reads what a request ends with, where that is a person; undefined for a program. */
-export function personAt(request: Request, surface: Surface): Reader | undefined {
+export function personAt(request: Request, surface: Surface, look?: TenantLook): Person | undefined {
   const isLookedAt = request.method === 'GET' || request.method === 'HEAD';
   const isPerson =
     surface === 'page' || (surface !== 'admin' && isLookedAt && isBrowser(request.headers.accept));
-  return isPerson ? readerOf({ languages: languagesAsked(request) }) : undefined;
+  if (!isPerson) return undefined;
+  return { ...readerOf({ languages: languagesAsked(request) }, look), ...defined({ look }) };
+}
+
+/**
+ * The look of the tenant at whose address a person is refused something. Only of one that this process remembers and that serves: an error
+ * of a stranger costs no look at the database for a tenant that nobody has, and none while the database is away.
+ */
+export async function lookOfRefusal(
+  error: unknown,
+  { surface }: Route,
+  request: Request,
+  tenants: Pick<TenantConfigurations, 'latest'>,
+): Promise<TenantLook | undefined> {
+  const { tenant } = request.params ?? {};
+  const isAsked = typeof tenant === 'string' && personAt(request, surface) !== undefined;
+  if (!isAsked || !(error instanceof Failure) || error.code === 'unavailable') return undefined;
+  const configured = tenants.latest(tenant as TenantId);
+  if (configured?.state.status !== SERVING) return undefined;
+  // A page without a look is better than none.
+  return tenantLook(configured).catch(() => undefined);
 }
 
 /** Whether an address hands something out to wallets. */

@@ -12,6 +12,9 @@ export type Page = { readonly text: string; readonly headers: Readonly<Record<st
 /** Who reads: the language of the page, and what else the reader understands, best first. */
 export type Reader = { readonly language: Language; readonly languages: readonly string[] };
 
+/** A reader, and whose page it is, where that is known. */
+export type Person = Reader & { readonly look?: TenantLook };
+
 type CardColours = {
   readonly background_color?: string | undefined;
   readonly text_color?: string | undefined;
