@@ -20,8 +20,8 @@ const PROGRAMS: readonly (string | undefined)[] = [
   'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2',
 ];
 const FOR_PEOPLE = ['page', 'document', 'vp', 'vci'];
-/** Pages in their own right, and what the page of the interface is made of. */
-const ITS_OWN = /^\/docs|^\/openapi\.json$/;
+/** Pages in their own right, and what they are made of. */
+const ITS_OWN = /^\/docs|^\/console|^\/openapi\.json$/;
 
 describe('A person with a browser', () => {
   let service: TestService;

@@ -44,7 +44,7 @@ function expectDecent(answer: RawAnswer, route: Route, plain: boolean, isForPers
   must(typeof headers['x-request-id'] === 'string', 'has an id');
   must(headers['x-powered-by'] === undefined, 'does not name its software');
   const isAsked = isForPerson && headers['content-type'] === PAGE_TYPE;
-  if (!route.path.startsWith('/docs') && route.surface !== 'page' && !isAsked) {
+  if (!/^\/(docs|console)/.test(route.path) && route.surface !== 'page' && !isAsked) {
     must(!String(headers['content-type'] ?? '').includes('html'), 'is no page by its type');
     must(!/<html|<!doctype|<pre>/i.test(text), 'is no page');
   }
