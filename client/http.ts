@@ -30,17 +30,34 @@ export async function send({ fetch, address, init, signal, timeoutMs }: Call): P
   }
 }
 
+/** One request with the beginning of its answer, which goes on until `signal` ends it. */
+export async function open({ fetch, address, init, signal, timeoutMs }: Call): Promise<Response> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), timeoutMs);
+  const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+  try {
+    const response = await fetch(address, { ...init, redirect: 'error', signal: either });
+    if (!response.ok) throw errorOf(response, await readText(response, MAX_ANSWER_BYTES));
+    return response;
+  } catch (error) {
+    throw failureOf(error, { address, signal, deadline: late.signal });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 type Circumstances = {
   readonly address: string;
   readonly signal: AbortSignal | undefined;
-  readonly deadline: AbortSignal;
+  readonly deadline?: AbortSignal;
 };
 
-function failureOf(cause: unknown, { address, signal, deadline }: Circumstances): unknown {
+/** What a caller is told, of whatever the platform threw. */
+export function failureOf(cause: unknown, { address, signal, deadline }: Circumstances): unknown {
   if (cause instanceof VidimusError) return cause;
   if (signal?.aborted) return signal.reason;
   const { origin } = new URL(address);
-  if (deadline.aborted) return new VidimusError('timeout', `${origin} did not answer in time`, { cause });
+  if (deadline?.aborted) return new VidimusError('timeout', `${origin} did not answer in time`, { cause });
   return new VidimusError('unreachable', `${origin} cannot be reached`, { cause });
 }
 

@@ -1,8 +1,10 @@
 import { ClientCredentialsToken, GivenToken, type TokenSource } from './access-token.ts';
 import { addressOf, nextPage } from './addresses.ts';
-import { type Fetch, type Got, send } from './http.ts';
-import type { Answer, Arguments, Entry, ListPath, Method, Operation, PathOf } from './operations.ts';
+import { readEvents } from './event-stream.ts';
+import { type Call, type Fetch, failureOf, type Got, open, send } from './http.ts';
+import type { Answer, Arguments, Entry, ListPath, Method, Operation, PathOf, Schemas } from './operations.ts';
 import { VidimusError } from './vidimus-error.ts';
+import { type Change, type Session, type WaitOptions, waitForSession } from './wait-for-session.ts';
 
 export type VidimusClientOptions = {
   /** Where the service is, such as `https://id.acme.example`. */
@@ -22,6 +24,10 @@ export type VidimusClientOptions = {
 export type Answered<T> = { readonly data: T; readonly status: number; readonly headers: Headers };
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** The status of now comes at once, unless something on the way holds it back. */
+const FIRST_EVENT_MS = 10_000;
+/** Three comments that keep it alive did not come. */
+const SILENT_MS = 45_000;
 /** Pages that one iteration follows: a server that always names a next one must not keep anybody for ever. */
 const MAX_PAGES = 10_000;
 
@@ -92,18 +98,53 @@ export class VidimusClient {
     }
   }
 
-  async #call(method: Method, address: string, given: Given): Promise<Got> {
-    const token = await this.#tokens.token();
+  /**
+   * Waits for the end of an offer or a request, and reads it. Follows the stream of events, comes back when that breaks off,
+   * and reads from time to time where there is none.
+   * @throws VidimusError `timeout` when it has not ended in time; `not_found` when it is gone, and other refusals.
+   */
+  waitForSession(id: string, options: WaitOptions = {}): Promise<Session> {
+    const path = { id };
+    return waitForSession(
+      {
+        read: (signal) => this.get('/session/{id}', { path, signal }),
+        follow: (lastEventId, signal) => this.#follow(id, lastEventId, signal),
+      },
+      options,
+    );
+  }
+
+  async *#follow(id: string, lastEventId: string | undefined, signal: AbortSignal): AsyncGenerator<Change> {
+    const address = addressOf(this.#url, '/session/{id}/events', { path: { id } });
+    const header = { Accept: 'text/event-stream', 'Last-Event-ID': lastEventId };
+    const given = { header, signal, timeoutMs: FIRST_EVENT_MS };
+    const response = await this.#authorized((token) => open(this.#callOf('get', address, given, token)));
     try {
-      return await this.#send(method, address, given, token);
+      if (response.body === null) return;
+      for await (const { id: eventId, data } of readEvents(response.body, SILENT_MS)) {
+        yield { eventId, ...(JSON.parse(data) as Schemas['SessionStatus']) };
+      }
     } catch (error) {
-      // It ended early, as when its secret was rotated; nothing was done yet.
-      if (!isTokenRefused(error) || !this.#tokens.refused(token)) throw error;
-      return this.#send(method, address, given, await this.#tokens.token());
+      throw failureOf(error, { address, signal });
     }
   }
 
-  #send(method: Method, address: string, given: Given, token: string): Promise<Got> {
+  #call(method: Method, address: string, given: Given): Promise<Got> {
+    return this.#authorized((token) => send(this.#callOf(method, address, given, token)));
+  }
+
+  async #authorized<T>(call: (token: string) => Promise<T>): Promise<T> {
+    const token = await this.#tokens.token();
+    try {
+      return await call(token);
+    } catch (error) {
+      // It ended early, as when its secret was rotated; nothing was done yet.
+      if (!isTokenRefused(error) || !this.#tokens.refused(token)) throw error;
+      return call(await this.#tokens.token());
+    }
+  }
+
+  #callOf(method: Method, address: string, given: Given, token: string): Call {
     const { body, header, signal, timeoutMs = this.#timeoutMs } = given;
     const headers = new Headers({ Accept: 'application/json', Authorization: `Bearer ${token}` });
     for (const [name, value] of Object.entries(header ?? {})) {
@@ -112,7 +153,7 @@ export class VidimusClient {
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
     const init = { method: method.toUpperCase(), headers, ...content };
-    return send({ fetch: this.#fetch, address, init, signal, timeoutMs });
+    return { fetch: this.#fetch, address, init, signal, timeoutMs };
   }
 }
 
