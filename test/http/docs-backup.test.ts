@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { framesOf, Terminal } from '../support/docs-walk.ts';
+import { canDump } from '../support/dump-tools.ts';
 import { hasPrograms } from '../support/has-programs.ts';
 import { createTenant } from '../support/test-service.ts';
 import { callsTo } from '../support/worker-service.ts';
@@ -113,6 +114,7 @@ describe('the commands of the page about backups', function () {
     database = await postgres?.openEmpty();
     if (database === undefined || !hasPrograms(NAME, ['pg_dump', 'pg_restore', 'createdb']))
       return this.skip();
+    if (!(await canDump(database.url))) return this.skip();
     const { hostname, port, username, password, pathname } = new URL(database.url);
     const name = pathname.slice(1);
     restored = new URL(`/${name}_restored`, database.url).href;

@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Block, framesOf } from '../support/docs-walk.ts';
+import { canDump } from '../support/dump-tools.ts';
 import { hasPrograms } from '../support/has-programs.ts';
 import { hasNginx } from '../support/nginx.ts';
 import { OperatedMachine } from '../support/operated-machine.ts';
@@ -33,6 +34,7 @@ describe('the commands of the page for operators', function () {
   before(async function () {
     const found = await findServer();
     if (found === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
+    if (!(await canDump(found))) return this.skip();
     server = found;
     machine = await OperatedMachine.make(server);
     registrar = await TestRegistrar.start();
