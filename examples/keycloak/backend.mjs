@@ -4,23 +4,28 @@ import { VidimusClient, VidimusError } from 'vidimus/client';
 const { OIDC, VIDIMUS_URL = 'http://localhost:3000', OPERATOR_SECRET, ACME_SECRET } = process.env;
 const EARLY_MS = 30_000;
 
+async function json(address, init = {}) {
+  const answer = await fetch(address, init);
+  if (!answer.ok) throw new Error(`${address} answers ${answer.status}: ${await answer.text()}`);
+  return answer.json();
+}
+
 /** Client credentials at Keycloak; kept until shortly before the token ends. */
 function tokensOf(clientId, clientSecret) {
   let held = { token: '', until: 0 };
   return async () => {
     if (Date.now() < held.until) return held.token;
-    const { token_endpoint: endpoint } = await (
-      await fetch(`${OIDC}/.well-known/openid-configuration`)
-    ).json();
+    /** @type {any} */
+    const { token_endpoint: endpoint } = await json(`${OIDC}/.well-known/openid-configuration`);
     const body = new URLSearchParams({ grant_type: 'client_credentials' });
     const basic = btoa(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`);
-    const answer = await fetch(endpoint, {
+    const headers = { Authorization: `Basic ${basic}` };
+    /** @type {any} */
+    const { access_token: token, expires_in: seconds } = await json(endpoint, {
       method: 'POST',
       body,
-      headers: { Authorization: `Basic ${basic}` },
+      headers,
     });
-    if (!answer.ok) throw new Error(`${clientId} gets no token: ${answer.status} ${await answer.text()}`);
-    const { access_token: token, expires_in: seconds } = await answer.json();
     held = { token, until: Date.now() + seconds * 1000 - EARLY_MS };
     return token;
   };

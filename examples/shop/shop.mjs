@@ -109,7 +109,9 @@ function orderOf(request) {
 
 /** The question, written anew at each start: what is in this file is what is asked. */
 async function writeQuestion() {
+  /** @type {import('vidimus/client').Schemas['PresentationConfigurationInput']} */
   const question = {
+    id: 'of-age',
     description: 'Is the customer 18 or older?',
     dcql_query: {
       credentials: [
@@ -125,11 +127,12 @@ async function writeQuestion() {
     values: 'requested',
     ...(TRUST_ANCHORS && { trustAnchors: [{ certificate: readFileSync(TRUST_ANCHORS, 'utf8') }] }),
   };
+  const { id, ...changes } = question;
   try {
-    await vidimus.patch('/verifier/config/{id}', { path: { id: 'of-age' }, body: question });
+    await vidimus.patch('/verifier/config/{id}', { path: { id }, body: changes });
   } catch (error) {
     if (!(error instanceof VidimusError) || error.code !== 'not_found') throw error;
-    await vidimus.post('/verifier/config', { body: { id: 'of-age', ...question } });
+    await vidimus.post('/verifier/config', { body: question });
   }
 }
 

@@ -55,9 +55,9 @@ app.post(
 const staff = express.Router();
 app.use('/staff', staff);
 
-staff.param('number', (request, response, next, number) => {
-  request.student = students.get(number);
-  if (request.student === undefined) response.status(404).json({ error: 'no such student' });
+staff.param('number', (_request, response, next, number) => {
+  response.locals.student = students.get(number);
+  if (response.locals.student === undefined) response.status(404).json({ error: 'no such student' });
   else next();
 });
 
@@ -80,12 +80,12 @@ staff.post('/students/:number/offer', async (request, response) => {
 
 /** The dean signs. Wallets that came before get their diploma when they come again. */
 staff.post('/students/:number/sign', async (request, response) => {
-  request.student.isSigned = true;
+  response.locals.student.isSigned = true;
   for (const session of sessionsOf(request.params.number)) {
     for await (const { transactionId } of vidimus.list('/issuer/deferred', { query: { session } })) {
       await vidimus.post('/issuer/deferred/{transactionId}/complete', {
         path: { transactionId },
-        body: { claims: claimsOf(request.student) },
+        body: { claims: claimsOf(response.locals.student) },
       });
     }
   }
@@ -107,18 +107,21 @@ const sessionsOf = (number) =>
 /** What is issued, written anew at each start. */
 async function writeConfiguration() {
   await vidimus.post('/issuer/config', { body: { display: [{ name: 'University of Acme', locale: 'en' }] } });
+  /** @type {import('vidimus/client').Schemas['CredentialConfigurationInput']} */
   const diploma = {
+    id: 'diploma',
     config: { format: 'dc+sd-jwt', display: [{ name: 'Diploma', locale: 'en' }] },
     vct: 'urn:acme:diploma:1',
     disclosureFrame: { _sd: ['name', 'degree', 'awarded_by'] },
     claimsWebhook: { url: `${UNIVERSITY_URL}/webhooks/claims` },
     statusManagement: true,
   };
+  const { id, ...changes } = diploma;
   try {
-    await vidimus.patch('/issuer/credentials/{id}', { path: { id: 'diploma' }, body: diploma });
+    await vidimus.patch('/issuer/credentials/{id}', { path: { id }, body: changes });
   } catch (error) {
     if (!(error instanceof VidimusError) || error.code !== 'not_found') throw error;
-    await vidimus.post('/issuer/credentials', { body: { id: 'diploma', ...diploma } });
+    await vidimus.post('/issuer/credentials', { body: diploma });
   }
 }
 

@@ -31,6 +31,27 @@ export async function names(): Promise<string[]> {
   return found;
 }
 
+export async function askForCity(): Promise<void> {
+  const body: Schemas['PresentationConfigurationInput'] = {
+    id: 'city',
+    dcql_query: {
+      credentials: [
+        {
+          id: 'pid',
+          format: 'dc+sd-jwt',
+          meta: { vct_values: ['urn:eudi:pid:1'] },
+          claims: [
+            { path: ['address', 'locality'] },
+            { path: ['nationalities', null] },
+            { path: ['degrees', 0] },
+          ],
+        },
+      ],
+    },
+  };
+  await client.post('/verifier/config', { body });
+}
+
 /** What the types refuse. */
 export async function wrong(): Promise<void> {
   // @ts-expect-error no such address
