@@ -2515,7 +2515,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | null | number)[];
+            path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;
@@ -2679,7 +2679,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | null | number)[];
+            path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;

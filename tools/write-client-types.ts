@@ -31,12 +31,7 @@ function forClients(routes: readonly Route[]): Document {
   for (const { responses } of Object.values(document.paths).flatMap((item) => Object.values(item))) {
     for (const status of Object.keys(responses)) if (Number(status) >= 400) delete responses[status];
   }
-  return JSON.parse(JSON.stringify(document, withoutPrefix)) as Document;
-}
-
-/** The generator makes a tuple of what an array begins with, which nothing may follow: `['address', 'city']` would not compile. */
-function withoutPrefix(this: unknown, key: string, value: unknown): unknown {
-  return key === 'prefixItems' && Object.hasOwn(this as object, 'items') ? undefined : value;
+  return document;
 }
 
 /** @returns the types of all operations of a backend. The generator has a lock file of its own, since it needs an older compiler. */
