@@ -106,10 +106,46 @@ module.exports = {
       to: { pathNot: '^client/' },
     },
     {
+      name: 'simulated-wallet-is-independent',
+      comment: 'What it accepts is evidence only while it shares nothing with the service.',
+      severity: 'error',
+      from: { path: '^tools/wallet/' },
+      to: { path: '^(domain|application|adapters|bootstrap|config|test)/|^tools/(?!wallet/)' },
+    },
+    {
+      name: 'simulated-wallet-runs-in-browsers',
+      severity: 'error',
+      from: { path: '^tools/wallet/core/' },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'console-is-a-program-of-browsers',
+      comment:
+        'It knows the public interface, as any other program does: the client and the simulated wallet, nothing of the service.',
+      severity: 'error',
+      from: { path: '^adapters/http/console/app/' },
+      to: {
+        path: '^(domain|application|bootstrap|config|test)/|^adapters/(?!http/console/app/)|^tools/(?!wallet/core/)',
+      },
+    },
+    {
+      name: 'console-packages',
+      comment: 'Bundled, so they are packages of developers; few, since people wait for them.',
+      severity: 'error',
+      from: { path: '^adapters/http/console/app/' },
+      to: {
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown', 'core'],
+        pathNot: 'node_modules/(preact|@preact|@picocss|uqr)/',
+      },
+    },
+    {
       name: 'product-never-tests',
       severity: 'error',
-      from: { path: '^(domain|application|adapters|bootstrap|config)/' },
-      to: { path: '^(test|tools)/|node_modules/(@openid4vc|oidc-provider)/' },
+      from: {
+        path: '^(domain|application|adapters|bootstrap|config)/',
+        pathNot: '^adapters/http/console/app/',
+      },
+      to: { path: '^(test|tools)/|node_modules/(@openid4vc|@owf|dcql|oidc-provider)/' },
     },
   ],
   options: {

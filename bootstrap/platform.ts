@@ -17,6 +17,7 @@ import { NodeRandom } from '../adapters/system/random.ts';
 import { AjvSchemaValidator } from '../adapters/system/schema-validator.ts';
 import { ThreadedXmlDocuments } from '../adapters/xml/threaded-xml-documents.ts';
 import { setCacheMemory } from '../application/bounded.ts';
+import { ConsoleTickets } from '../application/console/console-tickets.ts';
 import { CheckHealth, CheckReadiness } from '../application/health/check-health.ts';
 import { Draining } from '../application/health/draining.ts';
 import type { Token } from '../application/needs.ts';
@@ -130,6 +131,7 @@ export async function openPlatform(
   provide(Cipher, cipher);
   provide(Store, store);
   provide(Draining, draining);
+  provide(ConsoleTickets, new ConsoleTickets(clock));
   const { metrics, traces } = telemetry;
   if (metrics !== undefined) provide(Metrics, metrics);
   if (traces !== undefined) provide(Traces, traces);

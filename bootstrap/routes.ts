@@ -2,6 +2,7 @@ import type { Container } from 'inversify';
 import { auditRoutes } from '../adapters/http/audit/audit.routes.ts';
 import { cacheRoutes } from '../adapters/http/caches/cache.routes.ts';
 import { clientRoutes } from '../adapters/http/clients/client.routes.ts';
+import { consoleRoutes } from '../adapters/http/console/console.routes.ts';
 import { issuanceRoutes } from '../adapters/http/issuance/configuration.routes.ts';
 import { deferredRoutes } from '../adapters/http/issuance/deferred.routes.ts';
 import { issuanceMetadataRoutes } from '../adapters/http/issuance/metadata.routes.ts';
@@ -61,7 +62,15 @@ const FAMILIES: readonly Family[] = [
     presentationOfferRoutes,
     presentationConfigurationRoutes,
   ],
-  ...[statusListAdministrationRoutes, tokenRoutes, serviceRoutes, tenantRoutes, settingsRoutes, clientRoutes],
+  ...[
+    statusListAdministrationRoutes,
+    tokenRoutes,
+    serviceRoutes,
+    consoleRoutes,
+    tenantRoutes,
+    settingsRoutes,
+    clientRoutes,
+  ],
   ...[
     keyChainRoutes,
     certificateRoutes,

@@ -1,5 +1,7 @@
+import { ConsoleTickets } from '../application/console/console-tickets.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { type FirstStart, prepareFirstStart } from './first-start.ts';
+import type { RunningService } from './service.ts';
 import { startFailure } from './start-failure.ts';
 import { releaseStartMemory } from './start-memory.ts';
 import { GRACE_MS, NOTICE_MS, stopOnSignals } from './stopping.ts';
@@ -26,6 +28,7 @@ export async function run(): Promise<void> {
 async function runAlone(settings: Settings, { environment }: FirstStart): Promise<void> {
   const { startService } = await import('./service.ts');
   const service = await startService(settings, environment);
+  tellOfConsole(service, settings);
   releaseStartMemory();
   stopOnSignals({
     drainSeconds: settings.DRAIN_SECONDS,
@@ -49,6 +52,14 @@ async function runWorkers(settings: Settings): Promise<void> {
     stop: () => supervisor.stop(),
     abandon: () => supervisor.killWorkers(),
   });
+}
+
+/** Whoever started a service of its own is logged in by the link; in production, or where a provider gives tokens, nobody is. */
+function tellOfConsole({ container }: RunningService, settings: Settings): void {
+  if (settings.NODE_ENV === 'production') return;
+  const ticket = settings.OIDC === undefined ? `#ticket=${container.get(ConsoleTickets).issue()}` : '';
+  const note = ticket === '' ? '' : '  (logs in, once, within half an hour)';
+  process.stderr.write(`Console: ${settings.PUBLIC_URL}/console${ticket}${note}\n`);
 }
 
 function tellOfSecrets({ generated, kept }: FirstStart, settings: Settings): void {

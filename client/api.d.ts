@@ -20,6 +20,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/console/login": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Get an access token for a console link
+     * @description The start of a service that is not in production prints a link to the console with a ticket, which is good once and for half an hour. The token is that of the built-in client.
+     */
+    post: operations["logInToConsole"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/tenant": {
     parameters: {
       query?: never;
@@ -1544,6 +1564,40 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/console": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The console, as a page */
+    get: operations["getConsole"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/console/{file}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A file of the console */
+    get: operations["getConsoleFile"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/openapi.json": {
     parameters: {
       query?: never;
@@ -1737,6 +1791,10 @@ export interface components {
       grant_type: string;
       client_id?: string;
       client_secret?: string;
+    };
+    ConsoleTicket: {
+      /** @description From the link that the start printed */
+      ticket: string;
     };
     TenantCreation: {
       /** @description First segment of all its addresses for wallets; never changes */
@@ -5714,6 +5772,35 @@ export interface operations {
       };
     };
   };
+  logInToConsole: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "ticket": "<ticket of the printed link>"
+         *     }
+         */
+        "application/json": components["schemas"]["ConsoleTicket"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AccessToken"];
+        };
+      };
+    };
+  };
   listTenants: {
     parameters: {
       query?: {
@@ -9018,6 +9105,47 @@ export interface operations {
         content: {
           "application/json": components["schemas"]["Health"];
         };
+      };
+    };
+  };
+  getConsole: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description An HTML page */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "text/html": string;
+        };
+      };
+    };
+  };
+  getConsoleFile: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example icon.svg */
+        file: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A script, a style sheet or an image */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
     };
   };

@@ -67,6 +67,22 @@ describe('architecture', function () {
     }
   });
 
+  it('notices when the console looks inside', async () => {
+    const file = `${root}adapters/http/console/app/pages/planted.tsx`;
+    try {
+      writeFileSync(
+        file,
+        "import { Store } from '../../../../../application/ports/store.ts';\nimport express from 'express';\n" +
+          'export const planted = <p>{[Store, express].length}</p>;\n',
+      );
+      const { summary } = await violations(['adapters/http/console/app']);
+      const names = summary.violations.map(({ rule }) => rule.name);
+      expect(names).to.include.members(['console-is-a-program-of-browsers', 'console-packages']);
+    } finally {
+      rmSync(file, { force: true });
+    }
+  });
+
   it('notices when the attack tool looks inside', async () => {
     const file = `${root}tools/attack/planted.ts`;
     try {
@@ -78,6 +94,25 @@ describe('architecture', function () {
       const { summary } = await violations(['tools/attack']);
       const names = summary.violations.map(({ rule }) => rule.name);
       expect(names).to.include.members(['attack-tool-is-independent', 'attack-tool-packages']);
+    } finally {
+      rmSync(file, { force: true });
+    }
+  });
+
+  it('notices when the simulated wallet looks inside, or needs Node', async () => {
+    const file = `${root}tools/wallet/core/planted.ts`;
+    try {
+      writeFileSync(
+        file,
+        "import { Store } from '../../../application/ports/store.ts';\n" +
+          "import { readFileSync } from 'node:fs';\nexport const planted = [Store, readFileSync];\n",
+      );
+      const { summary } = await violations(['tools/wallet']);
+      const names = summary.violations.map(({ rule }) => rule.name);
+      expect(names).to.include.members([
+        'simulated-wallet-is-independent',
+        'simulated-wallet-runs-in-browsers',
+      ]);
     } finally {
       rmSync(file, { force: true });
     }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
@@ -11,7 +11,16 @@ import { fileURLToPath } from 'node:url';
  */
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const DIST = join(ROOT, 'dist');
-const SOURCES = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'tools/attack'];
+const SOURCES = [
+  'domain',
+  'application',
+  'adapters',
+  'bootstrap',
+  'config',
+  'tools/attack',
+  'tools/wallet',
+  'client',
+];
 /** What is started or found by its address, so it has a file of its own in the place of its source. */
 const PROGRAMS = [
   'bootstrap/main.ts',
@@ -29,11 +38,16 @@ const PROGRAMS = [
 const APART = 'bootstrap/commands/doctor.ts';
 /** Two hundred files of a few lines each. */
 const TAKEN_IN = ['inversify', '@inversifyjs'];
-const DEMO = 'test/demo/demo.ts';
+const CONSOLE = 'adapters/http/console/app';
+const CONSOLE_BUILT = join(DIST, 'adapters/http/console/built');
+/** What brings packages of developers along. */
+const WITH_WALLETS = ['test/demo/demo.ts', 'tools/wallet/main.ts'];
 const STAMP = join(DIST, 'sources.txt');
 /** Since when each part is in no build. */
 const DROPPED = join(DIST, 'dropped.json');
 const NOTICES = join(DIST, 'third-party-notices.txt');
+/** The part of cbor-x that is only JavaScript. */
+const WITHOUT_NATIVE = { 'cbor-x': 'cbor-x/index-no-eval' };
 /** A process that runs may still load parts of the build before. */
 const KEPT_MS = 7 * 24 * 3_600_000;
 /** Where a module was before it came together with others; `import.meta.url` would say where it is now. */
@@ -42,7 +56,11 @@ const PLACE = '__place_of_dist__';
 /** Changes with everything that `dist` is made of. */
 export function stateOfSources() {
   const files = globSync(
-    [...SOURCES.map((folder) => `${folder}/**/*.{ts,json}`), 'package-lock.json', 'tools/build.mjs'],
+    [
+      ...SOURCES.map((folder) => `${folder}/**/*.{ts,tsx,css,svg,json}`),
+      'package-lock.json',
+      'tools/build.mjs',
+    ],
     {
       cwd: ROOT,
     },
@@ -72,8 +90,9 @@ export async function build() {
   const programs = globSync(PROGRAMS, { cwd: ROOT }).filter((file) => file !== APART);
   const split = await bundle(programs, { ...common, chunkNames: 'parts/[name]-[hash]', splitting: true });
   const alone = await bundle(globSync(APART, { cwd: ROOT }), common);
-  const files = [...split.files, ...alone.files];
-  const inputs = [...split.inputs, ...alone.inputs];
+  const page = await bundleConsole();
+  const files = [...split.files, ...alone.files, ...page.files];
+  const inputs = [...split.inputs, ...alone.inputs, ...page.inputs];
   for (const { path, contents } of files) await put(path, contents);
   await put(NOTICES, noticesOf(inputs));
   await removeOld(new Set([NOTICES, ...files.map(({ path }) => path)]));
@@ -81,13 +100,56 @@ export async function build() {
 }
 
 /**
- * The demo, with the wallet of others that it brings: in `dist` nothing may need a package of developers.
+ * The demo and the simulated wallet, with the packages of others that they bring: in `dist` nothing may need a package of developers.
  * @returns the files and the notices of all that were taken in.
  */
 export async function bundleDemo() {
-  const options = { external: packagesOf(({ dev }) => dev !== true), minifySyntax: true };
-  const { files, inputs } = await bundle([DEMO], options);
+  const options = {
+    external: packagesOf(({ dev }) => dev !== true),
+    minifySyntax: true,
+    alias: WITHOUT_NATIVE,
+  };
+  const { files, inputs } = await bundle(WITH_WALLETS, options);
   return { files, notices: noticesOf(inputs) };
+}
+
+/**
+ * The browser's part of the console, with everything that it is made of: nothing comes from elsewhere when it runs, and what a
+ * page needs is loaded with that page. The manifest names the files that it begins with.
+ */
+async function bundleConsole() {
+  const { build: run } = await import('esbuild');
+  const { BROWSER_OPTIONS } = await import('./wallet/browser-bundle.ts');
+  const { outputFiles, metafile } = await run({
+    ...BROWSER_OPTIONS,
+    absWorkingDir: join(ROOT, CONSOLE),
+    entryPoints: { console: 'main.tsx' },
+    outdir: CONSOLE_BUILT,
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    splitting: true,
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    metafile: true,
+    define: { 'process.env.NODE_ENV': '"production"' },
+    write: false,
+  });
+  const files = outputFiles.map(({ path, contents }) => ({ path, contents }));
+  const named = (pattern) => basename(files.find(({ path }) => pattern.test(path))?.path ?? '');
+  const manifest = { script: named(/console-[A-Z0-9]{8}\.js$/), style: named(/console-[A-Z0-9]{8}\.css$/) };
+  files.push({ path: join(CONSOLE_BUILT, 'manifest.json'), contents: JSON.stringify(manifest) });
+  files.push({
+    path: join(CONSOLE_BUILT, 'icon.svg'),
+    contents: readFileSync(join(ROOT, CONSOLE, 'styles/icon.svg')),
+  });
+  const inputs = Object.keys(metafile.inputs).map((path) => relative(ROOT, join(ROOT, CONSOLE, path)));
+  return { files, inputs };
+}
+
+/** The console alone, for sources that run as they are. */
+export async function buildConsole() {
+  const { files } = await bundleConsole();
+  for (const { path, contents } of files) await put(path, contents);
 }
 
 /** @returns files as they are to be written, and the names of those that they are made of. */
@@ -191,4 +253,5 @@ function readDropped() {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await build();
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await (process.argv.includes('--console') ? buildConsole() : build());

@@ -35,7 +35,12 @@ const IN_PATH: Readonly<Record<string, string>> = {
   deliveryId: '<delivery>',
   offerId: '<offer>',
   requestId: '<request>',
-  file: 'swagger-ui.css',
+};
+
+/** Of what belongs to a page, by its path. */
+const FILES: Readonly<Record<string, string>> = {
+  '/docs/{file}': 'swagger-ui.css',
+  '/console/{file}': 'icon.svg',
 };
 
 /** Of calls whose parameters say what they are about, by what stands behind the tenant. */
@@ -85,7 +90,8 @@ export function addParameterExamples(paths: Paths): void {
 
 function exampleOf(path: string, { name, in: place }: Parameter): unknown {
   if (place === 'header') return HEADERS[name];
-  if (place === 'path') return name === 'id' ? IDS[path.slice(0, path.indexOf('/{id}'))] : IN_PATH[name];
+  if (place === 'path')
+    return name === 'id' ? IDS[path.slice(0, path.indexOf('/{id}'))] : (IN_PATH[name] ?? FILES[path]);
   const own = IN_QUERY[path.replace(/^\/\{tenant\}/, '')];
   return own === undefined ? OF_LISTS[name as keyof typeof OF_LISTS] : own[name];
 }

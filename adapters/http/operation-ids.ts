@@ -114,6 +114,9 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /openapi.json': 'getApiDocument',
   'GET /docs': 'getApiPage',
   'GET /docs/:file': 'getApiPageFile',
+  'GET /console': 'getConsole',
+  'GET /console/:file': 'getConsoleFile',
+  'POST /console/login': 'logInToConsole',
 
   'GET /:tenant/credential-offer/:offerId': 'fetchCredentialOffer',
   'GET /.well-known/openid-credential-issuer/:tenant': 'getIssuerMetadata',

@@ -33,14 +33,7 @@ export class IssueAccessToken extends needs({
         await secrets.verify(secret, '', clientId);
         throw refused;
       }
-      const clientSince = sinceOfRoot(settings);
-      return accessTokens.issue({
-        subject: clientId,
-        clientId,
-        roles: ['tenants:manage'],
-        clientSince,
-        secretRevision: 0,
-      });
+      return accessTokens.issue(rootAccess(settings));
     }
     const client = await store.forService(async ({ clients, tenants }) => {
       const found = await clients.find(clientId);
@@ -57,6 +50,13 @@ export class IssueAccessToken extends needs({
     const clientSince = client.createdAt.getTime();
     return accessTokens.issue({ subject, clientId, roles, clientSince, secretRevision });
   }
+}
+
+/** What the tokens of the account of the operator say. */
+export function rootAccess(settings: Pick<ServiceSettings, 'rootClient'>) {
+  const { clientId } = settings.rootClient;
+  const roles = ['tenants:manage'] as const;
+  return { subject: clientId, clientId, roles, clientSince: sinceOfRoot(settings), secretRevision: 0 };
 }
 
 /**

@@ -70,6 +70,13 @@ const COMMANDS = {
     usage: 'reseal',
     about: 'seals everything under the first master secret, so that former ones can be dropped',
   },
+  wallet: {
+    script: 'tools/wallet/main',
+    usage: 'wallet <link> [options]',
+    about:
+      'a wallet for trying things out: collects what is offered, answers what is asked, and misbehaves on demand',
+    hasHelp: true,
+  },
   attack: {
     script: 'tools/attack/main',
     usage: 'attack <options>',

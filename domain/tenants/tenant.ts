@@ -36,6 +36,7 @@ export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'cache',
   'certs',
   'client',
+  'console',
   'credentials',
   'deferred_credential',
   'docs',

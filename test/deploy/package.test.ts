@@ -19,7 +19,7 @@ const { packages: locked } = readJson(join(ROOT, 'package-lock.json')) as {
 };
 const COMMANDS = [
   ...['demo', 'start', 'doctor', 'config check', 'config export', 'audit verify', 'kms migrate', 'reseal'],
-  ...['restore fence', 'attack'],
+  ...['restore fence', 'attack', 'wallet'],
 ];
 
 describe('The package', function () {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { EXAMPLE_HANDLE, EXAMPLE_REQUEST_URI } from '../../adapters/http/oauth/described-parameters.ts';
+import { ConsoleTickets } from '../../application/console/console-tickets.ts';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { ChainedWallet } from '../support/chained-wallet.ts';
@@ -60,8 +61,12 @@ describe('The examples of the API document', function () {
       'getApiDocument',
       'getApiPage',
       'getApiPageFile',
+      'getConsole',
+      'getConsoleFile',
     ])
       await open(name);
+    examples.answered['ticket of the printed link'] = service.service.container.get(ConsoleTickets).issue();
+    await open('logInToConsole');
   });
 
   it('make a tenant and its clients', async () => {

@@ -34,7 +34,7 @@ function expectDecent(answer: RawAnswer, route: Route, plain: boolean): void {
   must(status < 500 || Object.hasOwn(route.responses, status), 'is no fault of the service');
   must(typeof headers['x-request-id'] === 'string', 'has an id');
   must(headers['x-powered-by'] === undefined, 'does not name its software');
-  if (!route.path.startsWith('/docs') && route.surface !== 'page') {
+  if (!/^\/(docs|console)/.test(route.path) && route.surface !== 'page') {
     must(!String(headers['content-type'] ?? '').includes('html'), 'is no page by its type');
     must(!/<html|<!doctype|<pre>/i.test(text), 'is no page');
   }

@@ -12,7 +12,7 @@ const TokenRequest = z
   })
   .meta({ id: 'AccessTokenRequest' });
 
-const TokenView = z
+export const TokenView = z
   .object({
     access_token: z.string(),
     token_type: z.literal('Bearer'),

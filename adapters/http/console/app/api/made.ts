@@ -1,0 +1,56 @@
+import { signal } from '@preact/signals';
+
+/** A call as it was made, so that a person can make it from a terminal or a program. */
+export type Made = {
+  readonly method: string;
+  readonly address: string;
+  readonly body: unknown;
+  readonly isAuthorized: boolean;
+  readonly status: number;
+  readonly ms: number;
+};
+
+const MOST = 60;
+/** Members whose values are nobody's to copy into a terminal's history. */
+const SECRET = /secret|password|token|ticket|privateKey|pin$/i;
+
+export const made = signal<readonly Made[]>([]);
+
+export function note(call: Made): void {
+  made.value = [{ ...call, body: masked(call.body) }, ...made.value].slice(0, MOST);
+}
+
+function masked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(masked);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      SECRET.test(name) && typeof inner === 'string' ? '…' : masked(inner),
+    ]),
+  );
+}
+
+export function asCurl({ method, address, body, isAuthorized }: Made): string {
+  const parts = [`curl -sS${method === 'GET' ? '' : ` -X ${method}`} '${location.origin}${address}'`];
+  if (isAuthorized) parts.push(`-H "Authorization: Bearer $TOKEN"`);
+  if (body !== undefined) {
+    parts.push("-H 'Content-Type: application/json'");
+    parts.push(`-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
+  }
+  return parts.join(' \\\n  ');
+}
+
+export function asTypeScript({ method, address, body, isAuthorized }: Made): string {
+  const lines = [`const answer = await fetch(${JSON.stringify(location.origin + address)}, {`];
+  if (method !== 'GET') lines.push(`  method: '${method}',`);
+  const headers = [
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the program that is copied
+    ...(isAuthorized ? ['Authorization: `Bearer ${token}`'] : []),
+    ...(body === undefined ? [] : ["'Content-Type': 'application/json'"]),
+  ];
+  if (headers.length > 0) lines.push(`  headers: { ${headers.join(', ')} },`);
+  if (body !== undefined) lines.push(`  body: JSON.stringify(${JSON.stringify(body)}),`);
+  lines.push('});', 'const result = await answer.json();');
+  return lines.join('\n');
+}

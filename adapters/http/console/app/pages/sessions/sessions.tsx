@@ -1,0 +1,64 @@
+import { Badge } from '../../parts/badge.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import type { PageProps } from '../../shell/pages.ts';
+import { linkTo, place, refine } from '../../shell/place.ts';
+
+type Row = {
+  readonly id: string;
+  readonly kind: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly configurationIds: readonly string[];
+  readonly reference?: string;
+};
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: 'Session', cell: ({ id }) => <a href={linkTo('sessions', id)}>{id.slice(0, 8)}…</a> },
+  { title: 'Kind', cell: ({ kind }) => kind },
+  { title: 'About', cell: ({ configurationIds }) => configurationIds.join(', ') },
+  { title: 'Reference', cell: ({ reference }) => reference ?? '–' },
+  { title: 'Status', cell: ({ status }) => <Badge status={status} /> },
+  { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} />, sort: { up: 'asc', down: 'desc' } },
+];
+const STATUSES = ['active', 'fetched', 'completed', 'expired', 'failed'];
+
+/** Offers and requests, as far as the roles of the client let it see them. */
+export default function Sessions({ identity }: PageProps) {
+  const { query } = place.value;
+  const [q, status, sort] = ['q', 'status', 'sort'].map((name) => query.get(name) ?? '');
+  return (
+    <>
+      <h1>Sessions</h1>
+      <search class="filters">
+        <label>
+          Id, reference, link, code or nonce
+          <input
+            type="search"
+            value={q}
+            onChange={(event) => refine({ q: event.currentTarget.value.trim() })}
+          />
+        </label>
+        <label>
+          Status
+          <select value={status} onChange={(event) => refine({ status: event.currentTarget.value })}>
+            <option value="">all</option>
+            {STATUSES.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+      </search>
+      <Table<Row>
+        identity={identity}
+        caption="Sessions"
+        path="/session"
+        query={{ q, status, sort: sort || 'desc', limit: 25 }}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        onSort={(wanted) => refine({ sort: wanted })}
+        empty={<p>Each offer and each request is a session. There is none that fits.</p>}
+      />
+    </>
+  );
+}

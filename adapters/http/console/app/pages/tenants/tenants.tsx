@@ -1,0 +1,85 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../../api/call.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Confirm } from '../../parts/confirm.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { enter } from '../../shell/identities.ts';
+import type { PageProps } from '../../shell/pages.ts';
+
+type Tenant = {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly profile?: string | null;
+  readonly createdAt: string;
+};
+type Created = Tenant & {
+  readonly clients?: readonly { readonly clientId: string; readonly secret: string }[];
+};
+
+const ROLES = [
+  'clients:manage',
+  'issuance:manage',
+  'issuance:offer',
+  'presentation:manage',
+  'presentation:request',
+  'registrar:manage',
+] as const;
+
+const COLUMNS: readonly Column<Tenant>[] = [
+  { title: 'Id', cell: ({ id }) => <code>{id}</code> },
+  { title: 'Name', cell: ({ name }) => name },
+  { title: 'Status', cell: ({ status }) => <Badge status={status} /> },
+  { title: 'Profile', cell: ({ profile }) => profile ?? '–' },
+  { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
+
+/** All tenants, for accounts that manage them. */
+export default function Tenants({ identity }: PageProps) {
+  const [turn, setTurn] = useState(0);
+  const create = async (form: FormData) => {
+    const body = { id: String(form.get('id')), name: String(form.get('name')), roles: ROLES };
+    const { clients = [] } = await ask<Created>(identity, 'POST', '/tenant', { body });
+    setTurn(turn + 1);
+    const [administrator] = clients;
+    if (administrator === undefined) return `Tenant ${body.id} is there.`;
+    await enter(administrator.clientId, administrator.secret);
+    return `Tenant ${body.id} is there, and you are its administrator now.`;
+  };
+  const maker = (
+    <Confirm label="New tenant" title="New tenant" act={create}>
+      <label>
+        Id, the first part of all its addresses
+        <input
+          name="id"
+          required
+          pattern="[a-z0-9][a-z0-9\-]{0,62}"
+          spellcheck={false}
+          autocapitalize="none"
+        />
+      </label>
+      <label>
+        Name, for people
+        <input name="name" required maxLength={200} />
+      </label>
+      <p class="fine">Its administrator gets all roles, and you are logged in as that client afterwards.</p>
+    </Confirm>
+  );
+  return (
+    <>
+      <h1>Tenants</h1>
+      <p>{maker}</p>
+      <Table<Tenant>
+        identity={identity}
+        caption="Tenants"
+        path="/tenant"
+        query={{}}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        again={turn}
+        empty={<p>Issuers and verifiers stand here, each with keys, clients and sessions of its own.</p>}
+      />
+    </>
+  );
+}

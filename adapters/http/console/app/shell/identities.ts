@@ -1,0 +1,57 @@
+import { computed, signal } from '@preact/signals';
+import { type Identity, identityOf, logIn, redeem } from '../api/log-in.ts';
+import { place, takeFromAddress } from './place.ts';
+
+/**
+ * Who the person is to the service, in the memory of this page alone: reloaded, it knows nobody. One person may be several
+ * clients, such as the administrators of an issuer and of a verifier.
+ */
+export const identities = signal<readonly Identity[]>([]);
+const chosen = signal<string | undefined>(undefined);
+
+export const current = computed(() => identities.value.find(({ clientId }) => clientId === chosen.value));
+
+/** What a link could not do, for the login form. */
+export const startFault = signal<string | undefined>(undefined);
+
+/** Opens what the link that led here carries: a ticket that is good once. */
+export async function start(): Promise<void> {
+  // A link may also be `/console#ticket=…`, without a page.
+  const bare = /^ticket=([\w-]+)$/.exec(place.value.page)?.[1];
+  if (bare !== undefined) history.replaceState(null, '', '#try');
+  if (bare !== undefined) place.value = { page: 'try', id: '', query: new URLSearchParams() };
+  const ticket = bare ?? takeFromAddress('ticket');
+  if (ticket === undefined) return;
+  try {
+    become(await redeem(ticket));
+  } catch (error) {
+    startFault.value = error instanceof Error ? error.message : String(error);
+  }
+}
+
+export async function enter(clientId: string, secret: string): Promise<Identity> {
+  const identity = await logIn(clientId, secret);
+  become(identity);
+  return identity;
+}
+
+/** Adds it to those that are known, and goes on as it. */
+export function become(identity: Identity): void {
+  know(identity);
+  chosen.value = identity.clientId;
+}
+
+export function know(identity: Identity): void {
+  identities.value = [...identities.value.filter(({ clientId }) => clientId !== identity.clientId), identity];
+}
+
+export function choose(clientId: string): void {
+  chosen.value = clientId;
+}
+
+export function leave(clientId: string): void {
+  identities.value = identities.value.filter((identity) => identity.clientId !== clientId);
+  if (chosen.value === clientId) chosen.value = identities.value[0]?.clientId;
+}
+
+export { type Identity, identityOf };

@@ -1,0 +1,62 @@
+import { useState } from 'preact/hooks';
+import { Problem } from '../parts/problem.tsx';
+import { enter, startFault } from './identities.ts';
+import { goTo, place } from './place.ts';
+
+/** @param isWithin in a dialog of somebody who is logged in already. */
+export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
+  const [fault, setFault] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    setBusy(true);
+    setFault(undefined);
+    try {
+      await enter(String(form.get('client')), String(form.get('secret')));
+      if (isWithin || place.value.page === 'log-in') goTo('');
+    } catch (error) {
+      setFault(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const form = (
+    <form onSubmit={submit}>
+      <label>
+        Client id
+        <input name="client" required autocomplete="username" spellcheck={false} autocapitalize="none" />
+      </label>
+      <label>
+        Client secret
+        <input name="secret" type="password" required autocomplete="current-password" />
+      </label>
+      {fault !== undefined && <Problem fault={fault} />}
+      <button type="submit" aria-busy={isBusy} disabled={isBusy}>
+        Log in
+      </button>
+    </form>
+  );
+  if (isWithin) return form;
+  return (
+    <main class="login">
+      <h1>
+        <span aria-hidden="true">◉</span> Vidimus
+      </h1>
+      {startFault.value !== undefined && <Problem fault={new Error(startFault.value)} />}
+      {form}
+      <details>
+        <summary>Where do I find these?</summary>
+        <p>
+          A service that was started without settings keeps them in <code>data/secrets.env</code>: the client{' '}
+          <code>root</code> manages tenants. Each tenant has a client <code>&lt;tenant&gt;-admin</code>, whose
+          secret was shown when the tenant was made.
+        </p>
+        <p>
+          The start also prints a link that logs you in, once. What you enter stays in the memory of this
+          window: after a reload you log in again.
+        </p>
+      </details>
+    </main>
+  );
+}

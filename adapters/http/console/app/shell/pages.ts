@@ -1,0 +1,45 @@
+import type { ComponentType } from 'preact';
+import type { Identity } from '../api/log-in.ts';
+
+/** A page of the console. Its code is loaded when somebody opens it. */
+export type PageEntry = {
+  readonly name: string;
+  readonly title: string;
+  readonly group: 'Start' | 'Work' | 'Set up' | 'Operate';
+  /** Whether the interface would answer what the page asks for. */
+  readonly may: (identity: Identity) => boolean;
+  readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
+};
+
+export type PageProps = { readonly identity: Identity; readonly id: string };
+
+const ofService = ({ tenantId }: Identity) => tenantId === undefined;
+const anyOf =
+  (...roles: readonly string[]) =>
+  ({ tenantId, roles: held }: Identity) =>
+    tenantId !== undefined && roles.some((role) => held.includes(role));
+const SESSIONS = ['issuance:offer', 'issuance:manage', 'presentation:request', 'presentation:manage'];
+
+export const PAGES: readonly PageEntry[] = [
+  {
+    name: 'try',
+    title: 'Playground',
+    group: 'Start',
+    may: ofService,
+    load: () => import('../pages/playground/playground.tsx'),
+  },
+  {
+    name: 'tenants',
+    title: 'Tenants',
+    group: 'Set up',
+    may: ofService,
+    load: () => import('../pages/tenants/tenants.tsx'),
+  },
+  {
+    name: 'sessions',
+    title: 'Sessions',
+    group: 'Work',
+    may: anyOf(...SESSIONS),
+    load: () => import('../pages/sessions/sessions.tsx'),
+  },
+];

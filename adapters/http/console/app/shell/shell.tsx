@@ -1,0 +1,151 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { made } from '../api/made.ts';
+import { Calls } from '../parts/calls.tsx';
+import { Said } from '../parts/said.tsx';
+import { choose, current, identities, leave } from './identities.ts';
+import { Login } from './login.tsx';
+import { OpenPage } from './open-page.tsx';
+import { PAGES, type PageEntry } from './pages.ts';
+import { Palette } from './palette.tsx';
+import { goTo, linkTo, place } from './place.ts';
+
+/** The frame of every page: who one is, where one can go, and what was asked of the service. */
+export function Shell() {
+  const identity = current.value;
+  if (identity === undefined) return <Login />;
+  const pages = PAGES.filter(({ may }) => may(identity));
+  const open = pages.find(({ name }) => name === place.value.page) ?? pages[0];
+  return (
+    <div class="frame">
+      <a class="skip" href={location.hash} onClick={toMain}>
+        To the content
+      </a>
+      <Header pages={pages} />
+      <Navigation pages={pages} open={open} />
+      <main id="content" tabIndex={-1}>
+        {open === undefined ? <Nothing /> : <OpenPage entry={open} identity={identity} />}
+      </main>
+      <Said />
+      <Palette pages={pages} />
+    </div>
+  );
+}
+
+function toMain(event: Event): void {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
+
+function Nothing() {
+  return (
+    <>
+      <h1>Nothing to show</h1>
+      <p>
+        This client has no role that any page is for. Whoever manages clients of the tenant can give it some.
+      </p>
+    </>
+  );
+}
+
+function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <header class="bar">
+      <a class="brand" href={linkTo(pages[0]?.name ?? '')}>
+        <span aria-hidden="true">◉</span> Vidimus
+      </a>
+      <WhoAmI />
+      <button type="button" class="quiet" aria-keyshortcuts="Control+K" onClick={openPalette}>
+        Find <kbd>Ctrl K</kbd>
+      </button>
+      <button type="button" class="quiet" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
+        Calls <span class="count">{made.value.length}</span>
+      </button>
+      {isShown && <Calls close={() => setShown(false)} />}
+    </header>
+  );
+}
+
+function openPalette(): void {
+  dispatchEvent(new Event('open-palette'));
+}
+
+function WhoAmI() {
+  const identity = current.value;
+  return (
+    <div class="who">
+      <label>
+        <span class="hidden">You are</span>
+        <select value={identity?.clientId} onChange={(event) => choose(event.currentTarget.value)}>
+          {identities.value.map(({ clientId, tenantId }) => (
+            <option key={clientId} value={clientId}>
+              {clientId} · {tenantId ?? 'the service'}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="button" class="quiet" onClick={() => goTo('log-in')}>
+        Add
+      </button>
+      <button type="button" class="quiet" onClick={() => identity && leave(identity.clientId)}>
+        Log out
+      </button>
+      <AnotherLogin />
+    </div>
+  );
+}
+
+/** Somebody who looks after an issuer and a verifier is two clients. */
+function AnotherLogin() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isWanted = place.value.page === 'log-in';
+  useEffect(() => {
+    if (isWanted && !dialog.current?.open) dialog.current?.showModal();
+    if (!isWanted && dialog.current?.open) dialog.current?.close();
+  }, [isWanted]);
+  return (
+    <dialog ref={dialog} aria-labelledby="another" onClose={() => isWanted && history.back()}>
+      {isWanted && (
+        <article>
+          <h2 id="another">Log in as another client</h2>
+          <p>You stay logged in as the one you are, and choose at the top which one you are.</p>
+          <Login isWithin />
+        </article>
+      )}
+    </dialog>
+  );
+}
+
+const GROUPS: readonly PageEntry['group'][] = ['Start', 'Work', 'Set up', 'Operate'];
+
+function Navigation({
+  pages,
+  open,
+}: {
+  readonly pages: readonly PageEntry[];
+  readonly open?: PageEntry | undefined;
+}) {
+  return (
+    <nav class="side" aria-label="Pages">
+      {GROUPS.map((group) => {
+        const entries = pages.filter((entry) => entry.group === group);
+        return (
+          entries.length > 0 && (
+            <section key={group}>
+              <h2>{group}</h2>
+              <ul>
+                {entries.map(({ name, title }) => (
+                  <li key={name}>
+                    <a href={linkTo(name)} aria-current={name === open?.name ? 'page' : undefined}>
+                      {title}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )
+        );
+      })}
+    </nav>
+  );
+}

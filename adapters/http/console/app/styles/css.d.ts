@@ -1,0 +1,2 @@
+/** The build takes style sheets in by an import. */
+declare module '*.css';

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { RedeemConsoleTicket } from '../../../application/console/redeem-console-ticket.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { TokenView } from '../oauth2/token.routes.ts';
+import { family, reply, route } from '../route.ts';
+import { ConsoleFiles } from './console-files.ts';
+import { CONSOLE_HEADERS, consolePage, NOT_BUILT } from './console-page.ts';
+
+const HTML = 'text/html; charset=utf-8';
+/** Their names change with what is in them. */
+const LASTING = { 'Cache-Control': 'public, max-age=31536000, immutable' } as const;
+/** Names what a newer release calls otherwise. */
+const FRESH = { 'Cache-Control': 'no-cache' } as const;
+const page = { tag: 'Service', surface: 'document', access: 'public', method: 'get' } as const;
+
+const Ticket = z
+  .object({ ticket: z.string().min(1).max(100).describe('From the link that the start printed') })
+  .meta({ id: 'ConsoleTicket' });
+
+/** What an operator looks at in a browser: a page that knows nothing but this interface. */
+export const consoleRoutes = family(
+  { redeemTicket: RedeemConsoleTicket, settings: ServiceSettings },
+  ({ redeemTicket, settings }) => {
+    const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
+    const files = new ConsoleFiles();
+    return [
+      route({
+        ...page,
+        path: '/console',
+        summary: 'The console, as a page',
+        responses: { 200: { description: 'An HTML page', contentType: 'text/html' } },
+        async handle() {
+          const manifest = await files.manifest();
+          const text = manifest === undefined ? NOT_BUILT : consolePage(base, manifest);
+          return { status: 200, text, contentType: HTML, headers: { ...FRESH, ...CONSOLE_HEADERS } };
+        },
+      }),
+      route({
+        ...page,
+        path: '/console/:file',
+        summary: 'A file of the console',
+        params: z.object({ file: z.string().max(80) }),
+        responses: { 200: 'A script, a style sheet or an image' },
+        async handle({ params: { file } }) {
+          const found = await files.read(file);
+          if (found === undefined) throw new Failure('not_found', 'unknown address');
+          const headers = file === 'icon.svg' ? FRESH : LASTING;
+          return { status: 200, text: found.content, contentType: found.contentType, headers };
+        },
+      }),
+      route({
+        method: 'post',
+        path: '/console/login',
+        summary: 'Get an access token for a console link',
+        description:
+          'The start of a service that is not in production prints a link to the console with a ticket, which is good once and ' +
+          'for half an hour. The token is that of the built-in client.',
+        tag: 'Authentication',
+        surface: 'oauth',
+        access: 'public',
+        body: Ticket,
+        example: { ticket: '<ticket of the printed link>' },
+        rateLimit: { group: 'token', perAddress: true },
+        responses: { 200: TokenView, 400: 'Nobody gave it out, it was used, or it is too old' },
+        async handle({ body: { ticket } }) {
+          const { token, expiresInSeconds } = await redeemTicket.execute(ticket);
+          const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;
+          return reply(200, view, { 'Cache-Control': 'no-store', Pragma: 'no-cache' });
+        },
+      }),
+    ];
+  },
+);
