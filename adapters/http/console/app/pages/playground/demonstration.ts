@@ -11,7 +11,6 @@ export type Progress = (done: string) => void;
 type Created = { readonly clients?: readonly { readonly clientId: string; readonly secret: string }[] };
 type KeyChain = { readonly rootCertificate?: string };
 
-const LASTS_MS = 24 * 3_600_000;
 const ISSUER_ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer'];
 const VERIFIER_ROLES = ['clients:manage', 'presentation:manage', 'presentation:request'];
 
