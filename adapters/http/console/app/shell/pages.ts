@@ -42,4 +42,11 @@ export const PAGES: readonly PageEntry[] = [
     may: anyOf(...SESSIONS),
     load: () => import('../pages/sessions/sessions.tsx'),
   },
+  {
+    name: 'credentials',
+    title: 'Credentials',
+    group: 'Set up',
+    may: anyOf('issuance:manage'),
+    load: () => import('../pages/credentials/credentials.tsx'),
+  },
 ];

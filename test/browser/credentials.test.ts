@@ -1,0 +1,209 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { expectAccessible, expectFits } from './support/accessible.ts';
+import { openBrowser, type Watched } from './support/browser.ts';
+import { ConsoleService } from './support/console-service.ts';
+
+type Client = { readonly clientId: string; readonly secret: string };
+
+async function tenant(served: ConsoleService, id: string, roles: readonly string[]): Promise<Client> {
+  const { service } = served;
+  const json = { id, name: id, roles };
+  const made = await service.call('POST', '/tenant', { token: await service.rootToken(), json });
+  return made.body.clients[0] as Client;
+}
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+/** Types into the JSON beside the form. */
+async function type(page: Page, change: (configuration: Record<string, unknown>) => object): Promise<void> {
+  const json = page.getByLabel('Configuration');
+  await json.fill(JSON.stringify(change(JSON.parse(await json.inputValue()))));
+}
+
+async function importFrom(page: Page, from: string, text?: string): Promise<void> {
+  await button(page, 'Import claims').first().click();
+  const dialog = page.getByRole('dialog', { name: 'Import claims' });
+  await dialog.getByLabel('From').selectOption(from);
+  if (text !== undefined) await dialog.getByLabel('Sample or schema').fill(text);
+  await dialog.getByRole('button', { name: 'Import claims' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+}
+
+describe('the credentials of the console', function () {
+  this.timeout(60_000);
+  let served: ConsoleService;
+  let issuer: Client;
+  let window: Watched;
+  let page: Page;
+
+  before(async function () {
+    const browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    served = await ConsoleService.start(browser);
+    issuer = await tenant(served, 'school', ['issuance:manage', 'issuance:offer']);
+    window = await served.openAs('credentials', issuer.clientId, issuer.secret);
+    ({ page } = window);
+  });
+  after(() => served?.close());
+  afterEach(() => expect(window.faults).to.deep.equal([]));
+
+  const stored = async (id: string) => {
+    const { service } = served;
+    const token = await service.token(issuer.clientId, issuer.secret);
+    return (await service.call('GET', `/issuer/credentials/${id}`, { token })).body;
+  };
+
+  it('says what will stand there, and how it comes there', async () => {
+    await page.getByText('POST /issuer/credentials').waitFor();
+    await expectAccessible(page, 'empty');
+    await button(page, 'New credential').click();
+    await page.getByRole('heading', { name: 'New credential' }).waitFor();
+    await expectAccessible(page, 'new');
+  });
+
+  it('shows what is typed in the form in the JSON, and the other way round', async () => {
+    await page.getByLabel('Id', { exact: true }).fill('degree');
+    expect(await page.getByLabel('Configuration').inputValue()).to.include('"id": "degree"');
+    await type(page, (whole) => ({ ...whole, lifeTime: 5 }));
+    expect(await page.getByLabel('Lives for so many seconds').inputValue()).to.equal('5');
+    await page.getByLabel('Configuration').press('End');
+    await page.getByLabel('Configuration').pressSequentially('{');
+    await page.getByText('No JSON yet').waitFor();
+    await page.getByLabel('Name (en)').fill('Degree');
+    await page.getByText('The form and this text are the same thing.').waitFor();
+  });
+
+  it('shows refusals of the service at the fields that they are about', async () => {
+    await importFrom(page, 'diploma');
+    await button(page, 'Make it').click();
+    const field = page.locator('.field', { hasText: 'Lives for so many seconds' });
+    await field.getByText('Refused: at least 60 seconds').waitFor();
+    expect(await field.getByRole('spinbutton').getAttribute('aria-invalid')).to.equal('true');
+    await expectAccessible(page, 'refused');
+    await page.getByLabel('Lives for so many seconds').fill('31536000');
+  });
+
+  it('judges whether the card can be read', async () => {
+    await page.getByText(/Contrast 1\d\.\d to 1: easy to read/).waitFor();
+    await page.getByLabel('Text colour (en)').fill('#12405b');
+    await page.getByText('many people cannot read this').waitFor();
+    await page.getByLabel('Text colour (en)').fill('#fff');
+    await page.getByText('easy to read').waitFor();
+  });
+
+  it('takes claims from a sample, and says what a verifier could link', async () => {
+    await importFrom(page, 'sample', '{"honours": true, "address": {"town": "Berlin"}}');
+    await page.getByText('address › town').waitFor();
+    const links = page.getByRole('region', { name: 'What a verifier could link' });
+    expect(await links.innerText()).to.include('The place in the status list');
+    await page.getByLabel('honours can be withheld').uncheck();
+    await links.getByText('Honours.').waitFor();
+    await page.getByLabel('Language, such as de').fill('de');
+    await button(page, 'Add language').click();
+    await page.getByLabel('Label of degree in de').fill('Abschluss');
+  });
+
+  it('makes it', async () => {
+    await button(page, 'Make it').click();
+    await page.getByRole('heading', { name: 'degree', exact: true }).waitFor();
+    await button(page, 'Offer it').first().waitFor();
+    await expectAccessible(page, 'made');
+    const { vct, config, disclosureFrame } = await stored('degree');
+    expect(vct).to.equal('urn:example:diploma:1');
+    expect(disclosureFrame._sd).to.include('degree').and.not.to.include('honours');
+    expect(disclosureFrame.address._sd).to.deep.equal(['town']);
+    const degree = config.claims.find(({ path }: { path: string[] }) => path[0] === 'degree');
+    expect(degree.display).to.deep.equal([
+      { name: 'Degree', locale: 'en' },
+      { name: 'Abschluss', locale: 'de' },
+    ]);
+    expect(degree.mandatory).to.equal(true);
+  });
+
+  it('overwrites nothing that somebody else saved meanwhile', async () => {
+    const { service } = served;
+    const token = await service.token(issuer.clientId, issuer.secret);
+    await page.getByLabel('Description, for administrators').fill('mine');
+    const json = { description: 'theirs' };
+    await service.call('PATCH', '/issuer/credentials/degree', { token, json });
+    await button(page, 'Save').click();
+    await page.getByText('nothing of theirs was overwritten').waitFor();
+    expect((await stored('degree')).description).to.equal('theirs');
+    await button(page, 'read it again').click();
+    await page.getByLabel('Description, for administrators').fill('ours');
+    await button(page, 'Save').click();
+    await page.getByText('Save it before you offer it.').waitFor({ state: 'hidden' });
+    expect((await stored('degree')).description).to.equal('ours');
+  });
+
+  it('does not make one where there is one', async () => {
+    await page.goto(`${served.address}/console#credentials/new`);
+    await page.getByLabel('Id', { exact: true }).fill('degree');
+    await button(page, 'Make it').click();
+    await page.getByText('There is one with the id degree already').waitFor();
+  });
+
+  it('offers it, and goes to the session', async () => {
+    await page.goto(`${served.address}/console#credentials`);
+    await page.getByRole('link', { name: 'degree' }).click();
+    await button(page, 'Offer it').first().click();
+    const dialog = page.getByRole('dialog', { name: 'Offer degree' });
+    expect(await dialog.getByLabel('Claims of whom').inputValue()).to.include('Lovelace');
+    await expectAccessible(page, 'the offer');
+    await dialog.getByRole('button', { name: 'Offer it' }).click();
+    await page.waitForURL(/#sessions\/[\w-]+$/);
+  });
+
+  it('makes a driving licence, whose elements all can be withheld', async () => {
+    await page.goto(`${served.address}/console#credentials/new`);
+    await importFrom(page, 'mdl');
+    await page.getByLabel('Id', { exact: true }).fill('licence');
+    await page.getByLabel('Name (en)').fill('Driving licence');
+    await button(page, 'Make it').click();
+    await page.getByRole('heading', { name: 'licence', exact: true }).waitFor();
+    const { config } = await stored('licence');
+    expect(config.docType).to.equal('org.iso.18013.5.1.mDL');
+    expect(config.claims[0].path).to.deep.equal(['org.iso.18013.5.1', 'family_name']);
+    await button(page, 'Offer it').first().click();
+    await page
+      .getByRole('dialog', { name: 'Offer licence' })
+      .getByRole('button', { name: 'Offer it' })
+      .click();
+    await page.waitForURL(/#sessions\/[\w-]+$/);
+  });
+
+  it('deletes it after it has asked', async () => {
+    await page.goto(`${served.address}/console#credentials/licence`);
+    await button(page, 'Delete').first().click();
+    const dialog = page.getByRole('dialog', { name: 'Delete licence?' });
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('link', { name: 'degree' }).waitFor();
+    expect(await page.getByRole('link', { name: 'licence' }).count()).to.equal(0);
+  });
+
+  it('is no page of a client that could not read it', async () => {
+    const verifier = await tenant(served, 'shop', ['presentation:manage']);
+    const other = await served.openAs('credentials', verifier.clientId, verifier.secret);
+    expect(await other.page.getByRole('link', { name: 'Credentials' }).count()).to.equal(0);
+    await other.context.close();
+  });
+
+  it('fits a small, dark screen, and can be used with the keyboard', async () => {
+    const look = { width: 390, height: 844, dark: true };
+    const small = await served.openAs('credentials', issuer.clientId, issuer.secret, look);
+    await expectFits(small.page, 'the list');
+    await expectAccessible(small.page, 'the list, dark');
+    await small.page.getByRole('link', { name: 'degree' }).focus();
+    await small.page.keyboard.press('Enter');
+    await small.page.getByLabel('degree can be withheld').focus();
+    await small.page.keyboard.press('Space');
+    await expectFits(small.page, 'the form');
+    await expectAccessible(small.page, 'the form, dark');
+    await button(small.page, 'Save').focus();
+    await small.page.keyboard.press('Enter');
+    await button(small.page, 'Offer it').first().waitFor();
+    expect((await stored('degree')).disclosureFrame._sd).not.to.include('degree');
+    expect(small.faults).to.deep.equal([]);
+  });
+});
