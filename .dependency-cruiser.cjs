@@ -98,6 +98,14 @@ module.exports = {
       },
     },
     {
+      name: 'client-stands-alone',
+      comment:
+        'Backends and browsers have it without the service, so it knows the interface and nothing behind it.',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: { pathNot: '^client/' },
+    },
+    {
       name: 'simulated-wallet-is-independent',
       comment: 'What it accepts is evidence only while it shares nothing with the service.',
       severity: 'error',

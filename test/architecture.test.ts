@@ -9,7 +9,7 @@ const rules = createRequire(import.meta.url)('../.dependency-cruiser.cjs') as {
   forbidden: unknown[];
   options: Record<string, unknown>;
 };
-const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'tools'];
+const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'client', 'tools'];
 
 async function violations(paths: string[]): Promise<ICruiseResult> {
   const { output } = await cruise(paths, {
@@ -47,6 +47,23 @@ describe('architecture', function () {
       expect(names).to.include.members(['domain-is-pure', 'domain-packages', 'domain-builtins']);
     } finally {
       rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('notices when the client needs anything', async () => {
+    const file = `${root}client/planted.ts`;
+    try {
+      writeFileSync(
+        file,
+        "import { Store } from '../application/ports/store.ts';\nimport { jwtVerify } from 'jose';\n" +
+          "import { readFileSync } from 'node:fs';\nexport const planted = [Store, jwtVerify, readFileSync];\n",
+      );
+      const { summary } = await violations(['client']);
+      const targets = summary.violations.map(({ rule, to }) => `${rule.name} ${to}`);
+      expect(targets).to.have.length(3);
+      for (const target of targets) expect(target).to.match(/^client-stands-alone /);
+    } finally {
+      rmSync(file, { force: true });
     }
   });
 

@@ -23,9 +23,10 @@ export async function makePackage(target) {
   const stage = mkdtempSync(join(tmpdir(), 'vidimus-package-'));
   try {
     for (const file of COPIED) copy(stage, file);
-    const beside = globSync('{docs,deploy}/**/*.*', { cwd: ROOT, exclude: isSecret });
+    const beside = globSync('{docs,deploy,examples}/**/*.*', { cwd: ROOT, exclude: isSecret });
     for (const file of beside) copy(stage, file);
     copyBuilt(stage);
+    await addClient(stage);
     await addDemo(stage);
     addPages(stage);
     write(stage, 'package.json', asText(manifest()));
@@ -64,6 +65,33 @@ async function addDemo(stage) {
   write(stage, 'dist/test/demo/third-party-notices.txt', notices);
 }
 
+const CLIENT = 'client/index.js';
+const CLIENT_TYPES = 'client/index.d.ts';
+
+/** For every Node since 20.3 and for browsers, which have neither the service's Node nor its packages. */
+async function addClient(stage) {
+  const { build: bundle } = await import('esbuild');
+  await bundle({
+    absWorkingDir: ROOT,
+    entryPoints: ['client/index.ts'],
+    outfile: join(stage, CLIENT),
+    bundle: true,
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2022',
+    legalComments: 'none',
+  });
+  const compiler = join(ROOT, 'node_modules/.bin/tsc');
+  execFileSync(compiler, ['-p', join(ROOT, 'client'), '--outDir', join(stage, 'client')], {
+    stdio: 'inherit',
+  });
+  for (const file of globSync('client/*.d.ts', { cwd: stage })) {
+    const text = readFileSync(join(stage, file), 'utf8');
+    write(stage, file, text.replaceAll(/(from '\.\/[\w-]+)(?:\.d)?\.ts'/g, "$1.js'"));
+  }
+  copy(stage, 'client/api.d.ts');
+}
+
 /**
  * Without what is only for developers, and with every package that production has, at the version that was tested: npm
  * takes a lock file from no package. It stays private: a file is handed on, and nothing is published by mistake.
@@ -81,7 +109,9 @@ function manifest() {
     const name = /^node_modules\/((@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
     return name === undefined || dev || optional || name === REPLACED ? [] : [[name, version]];
   });
-  return { ...rest, dependencies: Object.fromEntries(ofProduction), bundleDependencies: [PAGES] };
+  const client = { types: `./${CLIENT_TYPES}`, default: `./${CLIENT}` };
+  const exports = { ...rest.exports, './client': client };
+  return { ...rest, exports, dependencies: Object.fromEntries(ofProduction), bundleDependencies: [PAGES] };
 }
 
 /**

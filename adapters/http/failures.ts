@@ -1,7 +1,8 @@
 import { defined } from '../../domain/shared/defined.ts';
 import type { Failure, FailureCode, FieldError } from '../../domain/shared/failure.ts';
 import { PUBLISHED_ALGORITHMS } from '../../domain/shared/jwk.ts';
-import { errorPage, PAGE_HEADERS, PAGE_TYPE } from './pages/page.ts';
+import { errorPage } from './pages/error-page.ts';
+import { PAGE_TYPE, type Person } from './pages/page.ts';
 import type { Surface } from './route.ts';
 
 type Rendering = {
@@ -75,8 +76,13 @@ export type Rendered = {
 /** The code of what is no failure of the caller. */
 export const INTERNAL_ERROR = 'internal_error';
 
-/** How one failure looks on one surface. */
-export function renderFailure(failure: Failure, surface: Surface, requestId: string): Rendered {
+/** How one failure looks on one surface. @param reader a person who sees it as a page; undefined for a program. */
+export function renderFailure(
+  failure: Failure,
+  surface: Surface,
+  requestId: string,
+  reader?: Person,
+): Rendered {
   const { code, details } = failure;
   const rendering: Rendering = RENDERINGS[code];
   const { title } = rendering;
@@ -88,7 +94,7 @@ export function renderFailure(failure: Failure, surface: Surface, requestId: str
   };
   const status = statusOf(code, surface, rendering);
   const told = { status, title, detail: message ?? title, code, errors, wallet };
-  const rendered = render(told, surface, requestId);
+  const rendered = render(told, surface, requestId, reader);
   return { ...rendered, headers: { ...rendered.headers, ...headersOf(failure, surface) } };
 }
 
@@ -104,10 +110,10 @@ function headersOf(failure: Failure, surface: Surface): Record<string, string> {
 }
 
 /** A fault of the service: the caller learns nothing but the request's id. */
-export function renderUnexpected(surface: Surface, requestId: string): Rendered {
-  const detail = `An unexpected error occurred${surface === 'page' ? '' : '; the log names it under this request id'}.`;
+export function renderUnexpected(surface: Surface, requestId: string, reader?: Person): Rendered {
+  const detail = `An unexpected error occurred${reader !== undefined ? '' : '; the log names it under this request id'}.`;
   const told = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
-  return render({ ...told, wallet: { error: 'server_error' } }, surface, requestId);
+  return render({ ...told, wallet: { error: 'server_error' } }, surface, requestId, reader);
 }
 
 type Told = {
@@ -120,16 +126,22 @@ type Told = {
   readonly wallet: object;
 };
 
-function render({ status, wallet, ...told }: Told, surface: Surface, requestId: string): Rendered {
-  const headers = { 'Cache-Control': 'no-store', ...(surface === 'page' && PAGE_HEADERS) };
+function render(
+  { status, wallet, ...told }: Told,
+  surface: Surface,
+  requestId: string,
+  reader: Person | undefined,
+): Rendered {
+  const headers = { 'Cache-Control': 'no-store' };
   const { title, detail, code, errors } = told;
+  if (reader !== undefined) {
+    const page = errorPage({ status, detail, requestId }, reader);
+    return { status, headers: { ...headers, ...page.headers }, contentType: PAGE_TYPE, body: page.text };
+  }
   if (surface === 'admin' || surface === 'document') {
     // RFC 9457
     const body = { type: 'about:blank', title, status, detail, code, requestId, ...defined({ errors }) };
     return { status, headers, contentType: 'application/problem+json', body };
-  }
-  if (surface === 'page') {
-    return { status, headers, contentType: PAGE_TYPE, body: errorPage(title, detail, requestId) };
   }
   return { status, headers, contentType: 'application/json', body: wallet };
 }

@@ -53,6 +53,14 @@ export function prefersHtml(accept: string | undefined): boolean {
   return html > 0 && html >= qualityOf('application/json', 'application/*', '*/*');
 }
 
+/** Says of itself what `HttpURLConnection` of Java says for every program that says nothing: `text/html, image/gif, image/jpeg, *; q=.2`. */
+const JAVA = /(?:^|,)\s*\*\s*(?:[;,]|$)/;
+
+/** Whether a person looks at the answer, by what browsers say when somebody follows a link. */
+export function isBrowser(accept: string | undefined): boolean {
+  return accept !== undefined && prefersHtml(accept) && !JAVA.test(accept);
+}
+
 /** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */
 export function languageRanges(acceptLanguage: string | undefined): readonly string[] {
   return readPreferences(acceptLanguage)

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FAILURE_CODES } from '../../domain/shared/failure.ts';
 import { INTERNAL_ERROR } from './failures.ts';
+import { isForWallets } from './pages/for-people.ts';
 import type { OtherForm, Route } from './route.ts';
 import { DeletedView, ProtocolError } from './shapes.ts';
 
@@ -84,6 +85,7 @@ export function answers(route: Route): Record<string, object> {
         const content = {
           'application/json': { schema: answer },
           ...(asJwt && { 'application/jwt': { schema: COMPACT } }),
+          ...((route.isPageForBrowsers || (Number(status) >= 400 && isForPeople(route))) && PAGE),
         };
         return [status, { description, content, ...headersOf(route, Number(status)) }];
       }
@@ -126,6 +128,7 @@ export function failures(route: Route): Record<string, object> {
     ...(route.path.includes(':') ? [404] : []),
     ...(takesCondition(route) ? [409] : []),
     ...(route.rateLimit === undefined ? [] : [429]),
+    ...(isForWallets(route) ? [406] : []),
     ...[500, 503],
   ];
   return {
@@ -137,6 +140,11 @@ export function failures(route: Route): Record<string, object> {
   };
 }
 
+/** What somebody may open in a browser, who is told in a page what is wrong. */
+function isForPeople({ method, surface }: Route): boolean {
+  return method === 'get' && surface !== 'admin';
+}
+
 const PAGE = { 'text/html': { schema: { type: 'string' as const } } };
 
 function failure(route: Route, status: number, description: string): object {
@@ -145,12 +153,10 @@ function failure(route: Route, status: number, description: string): object {
   const told = { description, ...headersOf(route, status) };
   if (isToldByAccept) return { ...told, content: { ...PAGE, 'application/json': { schema: ProtocolError } } };
   if (surface === 'page') return { ...told, content: PAGE };
-  return {
-    ...told,
-    content: admin
-      ? { 'application/problem+json': { schema: Problem } }
-      : { 'application/json': { schema: ProtocolError } },
-  };
+  const form = admin
+    ? { 'application/problem+json': { schema: Problem } }
+    : { 'application/json': { schema: ProtocolError } };
+  return { ...told, content: { ...form, ...(isForPeople(route) && PAGE) } };
 }
 
 function meaning(status: string): string {

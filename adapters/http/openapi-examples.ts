@@ -34,6 +34,7 @@ const IN_PATH: Readonly<Record<string, string>> = {
   transactionId: '<transaction>',
   deliveryId: '<delivery>',
   offerId: '<offer>',
+  pageId: '<page>',
   requestId: '<request>',
 };
 
@@ -57,6 +58,7 @@ const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/cache/trust-list': { releases: 'true' },
   '/deferred_credential': { transaction_id: '<transaction>' },
   '/authorize': { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
+  '/offer/{pageId}': { lang: 'de' },
   '/interactive-authorization/return': { auth_session: EXAMPLE_HANDLE },
   '/chained-as/authorize': { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
   '/chained-as/callback': {

@@ -15,6 +15,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Webhooks: 'What this service calls, and how its calls are signed',
   Caches: 'What is remembered of lists of others',
   'Audit log': 'Who changed what',
+  'Pages for users': 'What users see in their browsers, besides the pages of the flows of wallets',
   Service: 'The service itself, and this description',
 };
 

@@ -154,6 +154,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'POST /:tenant/request/:requestId': 'fetchPresentationRequestFor',
   'POST /:tenant/response/:requestId': 'respondToPresentationRequest',
   'GET /:tenant/presented': 'showPresentedPage',
+  'GET /:tenant/offer/:pageId': 'showOfferPage',
   'GET /:tenant/dc-api/:requestId': 'fetchDigitalCredentialRequests',
   'POST /:tenant/dc-api/:requestId': 'respondToDigitalCredentialRequest',
   'GET /:tenant/status-list/:listId': 'fetchStatusList',

@@ -46,6 +46,8 @@ export type RawRequest = {
   /** Every header field as it came, since Node joins repeated ones (RFC 9449 section 4.3 wants to know). */
   readonly rawHeaders: readonly string[];
   readonly requestId: string;
+  /** That the reader of a page wants, best first. */
+  readonly languages: readonly string[];
   /** The body as it came; empty for a route without one. */
   readonly bytes: Buffer;
   /** Resolves when the peer went away. */
@@ -154,6 +156,8 @@ export type RouteDefinition<
   };
   /** Of a page: what fails is told as JSON of OAuth, unless the reader would rather have HTML. */
   readonly isToldByAccept?: true;
+  /** Answers browsers with a page, and programs with JSON. */
+  readonly isPageForBrowsers?: true;
   /** Takes an `Idempotency-Key`. */
   readonly isRepeatable?: true;
   /** Shows that thing as it is: members that answers have and nobody writes may be sent back as they are there. */

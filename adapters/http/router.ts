@@ -104,7 +104,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
       fail(
         response,
         new Failure('invalid_input', 'the address of the request cannot be read'),
-        'admin',
+        'document',
         ports.log,
       );
     },
@@ -177,5 +177,6 @@ function unserved(there: readonly Route[]): Failure {
 }
 
 function surfaceOf(there: readonly Route[]): Surface {
-  return there[0]?.surface ?? 'admin';
+  // Nobody's: `document` has the same errors as the administrative interface, and pages for people.
+  return there[0]?.surface ?? 'document';
 }

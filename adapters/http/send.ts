@@ -2,8 +2,11 @@ import type { Response } from 'express';
 import type { Log, LogContext } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import { Failure, type FailureCode, OperatorReason } from '../../domain/shared/failure.ts';
+import type { TenantLook } from '../../domain/tenants/look.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
 import { prefersHtml } from './negotiation.ts';
+import { personAt } from './pages/for-people.ts';
+import type { Person } from './pages/page.ts';
 import type { Reply, Route, StreamItem, Surface } from './route.ts';
 
 export function requestIdOf(response: Response): string {
@@ -47,14 +50,22 @@ export function surfaceFor({ surface, isToldByAccept }: Route, accept: string | 
   return isToldByAccept && !prefersHtml(accept) ? 'oauth' : surface;
 }
 
-export function fail(response: Response, error: unknown, surface: Surface, log: Log): void {
+/** @param look of the tenant, for a person. */
+export function fail(
+  response: Response,
+  error: unknown,
+  surface: Surface,
+  log: Log,
+  look?: TenantLook,
+): void {
   const requestId = requestIdOf(response);
   if (response.headersSent) {
     response.destroy();
     return;
   }
   const route = String(response.locals['route'] ?? '');
-  const rendered = log.within(aboutOf(response), () => renderAndLog(error, surface, requestId, route, log));
+  const told = { surface, requestId, route, reader: personAt(response.req, surface, look) };
+  const rendered = log.within(aboutOf(response), () => renderAndLog(error, told, log));
   // For the line that tells of the request.
   if (error instanceof Failure) aboutOf(response)['code'] = error.code;
   response.statusCode = rendered.status;
@@ -63,13 +74,14 @@ export function fail(response: Response, error: unknown, surface: Surface, log: 
   response.end(typeof rendered.body === 'string' ? rendered.body : JSON.stringify(rendered.body));
 }
 
-function renderAndLog(
-  error: unknown,
-  surface: Surface,
-  requestId: string,
-  route: string,
-  log: Log,
-): Rendered {
+type Told = {
+  readonly surface: Surface;
+  readonly requestId: string;
+  readonly route: string;
+  readonly reader: Person | undefined;
+};
+
+function renderAndLog(error: unknown, { surface, requestId, route, reader }: Told, log: Log): Rendered {
   if (error instanceof Failure) {
     const { cause, code, message } = error;
     // Only of failures is it known that their messages hold no secrets and no claims.
@@ -81,14 +93,14 @@ function renderAndLog(
         ...{ requestId, route, code },
         reason: message,
       });
-    return renderFailure(error, surface, requestId);
+    return renderFailure(error, surface, requestId, reader);
   }
   if (error instanceof StoreUnavailable) {
     log.error(error.message, { requestId, route }, error.cause);
-    return renderFailure(NO_DATABASE, surface, requestId);
+    return renderFailure(NO_DATABASE, surface, requestId, reader);
   }
   log.error('unexpected failure', { requestId, route }, error);
-  return renderUnexpected(surface, requestId);
+  return renderUnexpected(surface, requestId, reader);
 }
 
 /** Steps that wallets are told to take, and what strangers ask for. */

@@ -11,6 +11,8 @@ import { Failure } from '../../domain/shared/failure.ts';
 import type { Admission } from './admission.ts';
 import { authenticate } from './authenticate.ts';
 import { preconditionOf, withTag } from './edits.ts';
+import { insteadOfWallet, lookOfRefusal, refusalFor } from './pages/for-people.ts';
+import { languagesAsked } from './pages/languages.ts';
 import { partyOf, partyOfTenant } from './party-of.ts';
 import { isPublished, type PublishedTexts } from './published-texts.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -24,7 +26,7 @@ export type Ports = {
   readonly editTags: EditTags;
   readonly log: Log;
   readonly admission: Admission;
-  readonly tenants: Pick<TenantConfigurations, 'isMet'>;
+  readonly tenants: Pick<TenantConfigurations, 'isMet' | 'latest'>;
   /** Where nobody looks, none. */
   readonly metrics?: Metrics | undefined;
   readonly traces?: Traces | undefined;
@@ -91,6 +93,11 @@ export async function serve(
 ): Promise<void> {
   await ports.log.within(aboutOf(response), async () => {
     try {
+      const instead = insteadOfWallet(route, request, requestIdOf(response));
+      if (instead !== undefined) {
+        send(response, instead, route.surface);
+        return;
+      }
       const place = ports.admission.enter(
         partyOf(route, request, callerOf(response), ports.tenants),
         response,
@@ -100,9 +107,10 @@ export async function serve(
         traced(response, () => answer(route, request, response, ports)),
       );
       const told = isPublished(route) ? await ports.publishedTexts.answer(reply, request) : reply;
-      send(response, told, route.surface);
+      send(response, refusalFor(told, route, request, requestIdOf(response)), route.surface);
     } catch (error) {
-      fail(response, error, surfaceFor(route, request.headers.accept), ports.log);
+      const look = await lookOfRefusal(error, route, request, ports.tenants);
+      fail(response, error, surfaceFor(route, request.headers.accept), ports.log, look);
     } finally {
       ports.admission.leave(response);
     }
@@ -187,6 +195,9 @@ function rawRequest(request: Request, response: Response): RawRequest {
     headers,
     rawHeaders,
     requestId: requestIdOf(response),
+    get languages() {
+      return languagesAsked(request);
+    },
     bytes: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
     get closed() {
       const controller = new AbortController();

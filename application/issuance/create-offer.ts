@@ -26,6 +26,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.ts';
+import { offerPageUrl } from '../sessions/offer-pages.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { claimsFaults, ownSource } from './collect-claims.ts';
@@ -35,6 +36,8 @@ export type CreatedOffer = {
   readonly uri: string;
   readonly session: SessionId;
   readonly crossDeviceUri: string;
+  /** A page with the same, unless a page of somebody else has the offer. */
+  readonly pageUrl?: string;
   /** Experimental: no specification defines offers over the Digital Credentials API yet. */
   readonly dcApi?: { readonly protocol: string; readonly data: JsonObject };
 };
@@ -106,7 +109,9 @@ export class CreateOffer extends needs({
       uri,
       session: session.id,
       crossDeviceUri: uri,
-      ...(session.useDcApi && { dcApi: { protocol: DC_API_PROTOCOL, data: offer } }),
+      ...(session.useDcApi
+        ? { dcApi: { protocol: DC_API_PROTOCOL, data: offer } }
+        : { pageUrl: offerPageUrl(settings, configured, publicId) }),
     };
     const { change, refusals } = keeping(created);
     const opens = { session, ...defined({ grant }) };

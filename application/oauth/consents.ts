@@ -1,12 +1,15 @@
+import type { ShownCredential } from '../../domain/issuance/shown-credential.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import { destinationOf } from '../../domain/oauth/authorization-response.ts';
+import type { TenantLook } from '../../domain/tenants/look.ts';
+import { shownCredentials } from '../issuance/shown-credentials.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { tenantLook } from '../tenants/tenant-look.ts';
 
 /** What a page tells the user who is asked whether a wallet shall have credentials. */
 export type ConsentSubject = {
-  readonly issuerName: string;
-  /** Display names. */
-  readonly credentials: readonly string[];
+  readonly look: TenantLook;
+  readonly credentials: readonly ShownCredential[];
   readonly clientId: string;
   /** Whether the wallet proved who it is; what it says of itself is a mere claim otherwise. */
   readonly isVerified: boolean;
@@ -27,12 +30,9 @@ export async function consentSubject(
   { request, holder }: Authorization,
 ): Promise<ConsentSubject> {
   if (request.redirectUri === undefined) throw new Error('a page of an authorization that goes nowhere');
-  const configurations = await configured.credentialConfigurations();
   return {
-    issuerName: (await configured.issuance()).display[0]?.name ?? (await configured.tenant()).name,
-    credentials: request.credentialConfigurationIds.map(
-      (id) => configurations.find((entry) => entry.id === id)?.config.display?.[0]?.name ?? id,
-    ),
+    look: await tenantLook(configured),
+    credentials: await shownCredentials(configured, request.credentialConfigurationIds),
     clientId: request.clientId,
     isVerified: holder.authenticated === true,
     destination: destinationOf(request.redirectUri),

@@ -5,7 +5,6 @@ import { publicIdOf } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import { invocationUri } from '../../domain/shared/invocation-uri.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
@@ -22,18 +21,22 @@ import { Webhooks } from '../ports/webhooks.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo } from '../sessions/new-session.ts';
+import { offerPageUrl } from '../sessions/offer-pages.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { dcApiRequest } from './dc-api-request.ts';
 import { awaitsCode } from './haip.ts';
 import { checkTransactionData, type PresentationRequestBody } from './presentation-request.ts';
 import { infoOf, type Made, type Making, partsOf, signed, signerOf } from './request-in-making.ts';
 import { requestNonce } from './request-parts.ts';
+import { walletLink } from './wallet-link.ts';
 
 export type PresentationOffer = {
   readonly uri: string;
   readonly session: SessionId;
   /** For a QR code: only there when no redirect follows, which would open a browser that knows nothing of it. */
   readonly crossDeviceUri?: string;
+  /** A page with the same code, under the same condition. */
+  readonly pageUrl?: string;
   /** What a page passes to `navigator.credentials.get`. */
   readonly dcApi?: JsonObject;
 };
@@ -96,7 +99,8 @@ export class CreatePresentationRequest extends needs({
       configurationIds: [configuration.id],
       useDcApi: isDcApi(request),
     });
-    const offer = offerOf(session.id, configuration, made);
+    const pageUrl = offerPageUrl(this.ports.settings, configured, publicId);
+    const offer = offerOf(session.id, configuration, made, pageUrl);
     const { change, refusals } = keeping(offer);
     await known.commit({ opens: { session }, ...referredTo(session, body.reference), ...change }, refusals);
     return offer;
@@ -124,7 +128,7 @@ export class CreatePresentationRequest extends needs({
       state,
       ...defined({ redirectUri }),
       ...(awaitsResponseCode && { awaitsResponseCode }),
-      ...(signer !== undefined && (await signed(this.ports, signer, parameters, making))),
+      ...(signer === undefined ? { parameters } : await signed(this.ports, signer, parameters, making)),
     };
     return { request, parameters };
   }
@@ -132,18 +136,12 @@ export class CreatePresentationRequest extends needs({
 
 function offerOf(
   session: SessionId,
-  { invocationUri: base, requestUriMethod: method }: PresentationConfiguration,
-  { request, parameters }: Made,
+  configuration: PresentationConfiguration,
+  { request }: Made,
+  pageUrl: string,
 ): PresentationOffer {
   if (isDcApi(request)) return { uri: request.requestUrl, session, dcApi: dcApiRequests(request) };
-  const { clientId, requestUrl, requestObject } = request;
-  const byReference = {
-    client_id: clientId,
-    request_uri: requestUrl,
-    // OpenID4VP 1.0 section 5.10: get unless stated
-    ...(method === 'post' && { request_uri_method: method }),
-  };
-  const uri = invocationUri(base, requestObject === undefined ? parameters : byReference);
+  const uri = walletLink(request, configuration);
   const isCrossDevice = request.redirectUri === undefined;
-  return { uri, session, ...(isCrossDevice && { crossDeviceUri: uri }) };
+  return { uri, session, ...(isCrossDevice && { crossDeviceUri: uri, pageUrl }) };
 }

@@ -1,3 +1,4 @@
+import { contrastFindings } from '../shared/contrast.ts';
 import type { Finding, Profile } from '../shared/finding.ts';
 import { isJsonObject } from '../shared/json.ts';
 import { type CredentialConfigurationBody, effectiveCredential, proofTypesOf } from './configuration.ts';
@@ -128,7 +129,11 @@ function followingFindings(configuration: CredentialConfigurationBody): Finding[
 }
 
 function displayFindings({ config }: CredentialConfigurationBody): Finding[] {
-  if ((config.display ?? []).length > 0) return [];
+  if (config.display !== undefined && config.display.length > 0) {
+    return config.display.flatMap(({ background_color: background, text_color: text }, index) =>
+      contrastFindings(`config.display.${index}.text_color`, { background, text }),
+    );
+  }
   return [
     {
       rule: 'OpenID4VCI 1.0 section 12.2.4',

@@ -9,6 +9,7 @@ import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { BuiltInAs } from './built-in-as.ts';
 import { ChainedAsConfig } from './chained-as.ts';
 import { DisplayInfo } from './display.ts';
+import { PageSettings } from './page-settings.ts';
 import { WalletAlgorithms } from './wallet-algorithms.ts';
 import { WalletClient } from './wallet-client.ts';
 import { WalletProvider } from './wallet-provider.ts';
@@ -24,6 +25,9 @@ export const IssuanceConfigurationBody = z
       .array(DisplayInfo)
       .max(50)
       .describe('How wallets show the issuer, by language; an empty list says nothing of it'),
+    pages: PageSettings.nullish().describe(
+      'How pages for users look beside that; see docs/pages-for-users.md',
+    ),
     signingKeyId: Reference.nullish().describe(
       'Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials ' +
         'are signed by `keyChainId` of their configuration',

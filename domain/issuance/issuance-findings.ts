@@ -1,3 +1,4 @@
+import { contrastFindings } from '../shared/contrast.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import {
   defaultIssuance,
@@ -19,6 +20,7 @@ export function issuanceFindings(issuance: IssuanceConfigurationBody, profile: P
     ...tokenFindings(issuance, profile),
     ...serverFindings(issuance),
     ...europeanFindings(issuance, profile),
+    ...pageFindings(issuance),
   ];
 }
 
@@ -155,4 +157,11 @@ function europeanFindings(
     });
   }
   return findings;
+}
+
+function pageFindings({ pages }: IssuanceConfigurationBody): Finding[] {
+  return contrastFindings('pages.textColor', {
+    background: pages?.backgroundColor,
+    text: pages?.textColor,
+  });
 }

@@ -112,6 +112,8 @@ export type PostedVerification = AskedPresentation & {
   readonly clientId: string;
   readonly responseUri: string;
   readonly state: string;
+  /** The request itself, when it is unsigned. */
+  readonly parameters?: JsonObject;
 };
 
 /** The request of ISO/IEC TS 18013-7 Annex C, and what its answer is held against. */

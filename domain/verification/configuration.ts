@@ -107,7 +107,7 @@ export const PresentationConfigurationBody = z
     purpose: Purposes.nullish().describe(
       'Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate ' +
         'that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for ' +
-        'it: without such a certificate it is kept here and shown to nobody else',
+        'it; without such a certificate users see it on the page of the request (pageUrl) alone',
     ),
     webhook: WebhookConfig.nullish(),
     attached: z.array(Attached).max(20).nullish(),

@@ -2,7 +2,7 @@
  * `npm run demo`: the whole service in one command. Starts Vidimus on its embedded defaults, makes a tenant from
  * `config/examples/demo`, and lets an independent wallet receive, present and lose a credential. `-- --eu` does it under the
  * profile `eu`, with everything that a European wallet has around it. Ends with 0 only if everything really happened.
- * `-- --keep` leaves the service running.
+ * In a terminal, or with `-- --keep`, the service stays and a link leads to a playground in the browser.
  */
 
 import 'reflect-metadata';
@@ -19,7 +19,9 @@ import { freePort, startProcess } from './process.ts';
 import { tellStory } from './story.ts';
 import { createTenant } from './tenant.ts';
 
-async function main({ keep, eu }: Options): Promise<void> {
+async function main({ keep: isKept, once, eu }: Options): Promise<void> {
+  // Whoever sits before it wants to look; a program wants it to end.
+  const keep = isKept || (process.stdout.isTTY && !once);
   const began = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-demo-'));
   const backend = await startBackend('demo-backend-key');
@@ -55,8 +57,15 @@ async function main({ keep, eu }: Options): Promise<void> {
       : await createTenant(address, service.root, backend);
     if (!eu) await tellStory(tenant, backend);
     done(`Everything happened, in ${((performance.now() - began) / 1000).toFixed(1)} seconds.`);
-    if (!keep) return await stop();
-    headline('The service keeps running. Stop it with Ctrl+C.');
+    if (!keep) {
+      fact(
+        'see it yourself',
+        'in a terminal, or with --keep, the service stays and prints a link to a playground',
+      );
+      return await stop();
+    }
+    headline('See it yourself: open this link, it logs you in. Stop everything with Ctrl+C.');
+    fact('playground', (await service.consoleLink()).replace('#', '#try?'));
     fact('address', address);
     fact('API reference', `${address}/docs`);
     fact('tenant client', `${tenant.clientId} / ${tenant.secret}`);

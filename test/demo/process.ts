@@ -10,6 +10,8 @@ export type ServiceProcess = {
   /** The generated client that manages tenants. */
   readonly root: { readonly clientId: string; readonly secret: string };
   readonly process: ChildProcess;
+  /** What the start printed: it opens the console, logged in, once. */
+  consoleLink(): Promise<string>;
   stop(): Promise<void>;
 };
 
@@ -70,11 +72,21 @@ export async function startProcess(options: {
   return {
     root: { clientId: secrets['AUTH_CLIENT_ID'] ?? '', secret: secrets['AUTH_CLIENT_SECRET'] ?? '' },
     process: child,
+    consoleLink: () => printedLink(output, performance.now() + 2_000),
     async stop() {
       child.kill('SIGTERM');
       await ended;
     },
   };
+}
+
+/** It is printed when the service serves, or a moment later. */
+async function printedLink(output: readonly string[], deadline: number): Promise<string> {
+  for (;;) {
+    const link = /^Console: (\S+#ticket=\S+)/m.exec(output.join(''))?.[1];
+    if (link !== undefined || performance.now() > deadline) return link ?? '';
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 async function healthy(address: string): Promise<boolean> {

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { build } from 'esbuild';
 import { freePort } from '../demo/process.ts';
 import { answers, endPrograms, runProgram, startProgram } from '../support/program.ts';
 
@@ -52,11 +53,17 @@ describe('The package', function () {
 
   it('has the built program and what it is documented by, and nothing of tests, sources or developers', () => {
     const files = globSync('**/*', { cwd: join(installed, 'vidimus') });
-    const unwanted = files.filter((file) => /\.(ts|map)$/.test(file) && !file.endsWith('.d.mts'));
+    const unwanted = files.filter((file) => /(?<!\.d)\.ts$|\.map$/.test(file));
     expect(unwanted).to.deep.equal([]);
     const tests = files.filter((file) => /(^|\/)test\/./.test(file) && !file.startsWith('dist/test/demo'));
     expect(tests).to.deep.equal([]);
-    expect(files).to.include.members(['LICENSE', 'README.md', 'docs/issuing.md', 'dist/bootstrap/main.js']);
+    expect(files).to.include.members([
+      'LICENSE',
+      'README.md',
+      'docs/issuing.md',
+      'dist/bootstrap/main.js',
+      'client/index.js',
+    ]);
     for (const name of Object.keys(devDependencies)) {
       const isAlsoOurs = locked[`node_modules/${name}`]?.dev !== true;
       if (!isAlsoOurs) expect(existsSync(join(installed, name)), name).to.equal(false);
@@ -76,6 +83,31 @@ describe('The package', function () {
       expect(found.version, path).to.equal(version);
     }
     expect(globSync('**/@scarf/**', { cwd: installed })).to.deep.equal([]);
+  });
+
+  it('has a client that compiles strictly where nothing else is installed, and runs', async () => {
+    const consumer = join(folder, 'app/consumer');
+    cpSync(join(ROOT, 'test/deploy/client-consumer'), consumer, { recursive: true });
+    const options = { cwd: consumer, environment: { PATH: process.env['PATH'] } };
+    const older = join(ROOT, 'test/generated-client/node_modules/.bin/tsc');
+    for (const compiler of [join(ROOT, 'node_modules/.bin/tsc'), ...(existsSync(older) ? [older] : [])]) {
+      const { code, output } = await runProgram(compiler, ['-p', consumer], options);
+      expect(code, output).to.equal(0);
+    }
+    const { code, output } = await runProgram(process.execPath, ['consumer.js'], options);
+    expect([code, output]).to.deep.equal([0, 'unreachable http://127.0.0.1:1 cannot be reached\n']);
+  });
+
+  it('has a client for browsers: alone, and with nothing of Node', async () => {
+    const { outputFiles } = await build({
+      stdin: { contents: "export * from 'vidimus/client'", resolveDir: join(folder, 'app') },
+      ...{ bundle: true, write: false, platform: 'browser', format: 'esm', metafile: true },
+    });
+    const text = outputFiles[0]?.text ?? '';
+    expect(text)
+      .to.include('VidimusClient')
+      .and.not.match(/\b(process|Buffer|require)\b/);
+    expect(text.length).to.be.lessThan(30_000);
   });
 
   it('says what it can do, and what each command takes', async () => {

@@ -3,6 +3,18 @@ import type { components, paths } from './schema.d.ts';
 
 type Schemas = components['schemas'];
 
+/** Compiled only: a path goes on below its first name. */
+export const BELOW: Schemas['PresentationConfigurationInput']['dcql_query'] = {
+  credentials: [
+    {
+      id: 'badge',
+      format: 'dc+sd-jwt',
+      meta: { vct_values: ['urn:made:badge:1'] },
+      claims: [{ path: ['address', 'street', null] }, { path: ['address', 'street', 0] }],
+    },
+  ],
+};
+
 /** What a wallet does; everything else is called through the generated client. */
 export type Wallet = {
   collect(tenant: string, uri: string): Promise<void>;

@@ -36,7 +36,7 @@ describe('a login for a wallet that proved nothing', () => {
       const { page: shown } = await page({ redirect_uri: EVIL });
       expect([shown.status, shown.location]).to.deep.equal([200, undefined]);
       expect(shown.headers.get('content-type')).to.equal('text/html; charset=utf-8');
-      expect(shown.text).to.include('<li>Badge</li>').and.include('Acme');
+      expect(shown.text).to.include('<span>Badge</span>').and.include('Acme');
       expect(shown.text).to.include('not verified').and.include(`>${CLIENT_ID}</bdi>`);
       expect(shown.text).to.include('<strong id="destination">evil.example</strong>');
       expect(shown.text).to.include('id="approve"').and.include('id="deny"');

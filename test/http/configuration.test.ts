@@ -357,7 +357,8 @@ describe('configurations through HTTP', () => {
       await call('POST', '/verifier/config', CHECK);
       const ask = (more: object) =>
         call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
-      expect(Object.keys((await ask({})).body).sort()).to.deep.equal(['crossDeviceUri', 'session', 'uri']);
+      const members = Object.keys((await ask({})).body);
+      expect(members).to.have.members(['crossDeviceUri', 'pageUrl', 'session', 'uri']);
       expect((await ask({ requestId: 'unknown' })).status).to.equal(404);
       expectInvalid(await ask({ requestId: undefined }), 'requestId');
       expect((await ask({ response_type: 'dc-api' })).body).to.have.property('dcApi');

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { clientTypes } from '../../tools/write-client-types.ts';
 import { isClientGeneratorHere, makeClient } from '../support/generated-client.ts';
 import { decode, type Held, present } from '../support/present.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
@@ -44,5 +47,12 @@ describe('A client that is generated from the API document', function () {
     } finally {
       client.remove();
     }
+  });
+
+  it('has the types that the published one was made with (npm run client:generate)', () => {
+    const committed = readFileSync(new URL('../../client/api.d.ts', import.meta.url), 'utf8');
+    // A difference of nine thousand lines tells nobody anything.
+    const isUpToDate = clientTypes(collectRoutes(service.service.container)) === committed;
+    expect(isUpToDate, 'npm run client:generate').to.equal(true);
   });
 });

@@ -111,7 +111,12 @@ for (const [turn, kind] of databases().entries()) {
         for (const { raw, plain } of fc.sample(requestsFor(route), { seed: seed + index, numRuns: RUNS })) {
           const answer = await send(service.address, raw);
           seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
-          const fault = faultOf(answer, route, { plain, secrets: secrets() }) ?? undocumented(raw, answer);
+          const fault =
+            faultOf(answer, route, {
+              plain,
+              secrets: secrets(),
+              isForPerson: raw.headers['accept'] === 'text/html',
+            }) ?? undocumented(raw, answer);
           const { headers, ...shown } = raw;
           const said = `${JSON.stringify(shown).slice(0, 600)} ${JSON.stringify(headers).slice(0, 200)}`;
           if (fault !== undefined) faults.set(`${nameOf(route)}: ${fault}`, said);

@@ -163,7 +163,9 @@ describe('The examples of the API document', function () {
     const made = (await run('createOffer')).body;
     examples.answered['session'] = made.session;
     examples.answered['offer'] = lastSegment(new URL(made.uri).searchParams.get('credential_offer_uri'));
+    examples.answered['page'] = lastSegment(made.pageUrl);
     await open('fetchCredentialOffer');
+    await open('showOfferPage');
     const { uri, session } = await offered();
     examples.answered['issuer state'] = await stateOf(uri);
     await open('createAttestationChallenge');

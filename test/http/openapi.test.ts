@@ -129,7 +129,7 @@ describe('the description of the service', () => {
     const credential = [...query, 'credentials', 'items', 'properties'];
     // OpenID4VP 1.0 section 7, and sections 6.1 and 6.2
     const path = read([...credential, 'claims', 'items', 'properties', 'path']);
-    expect(path['prefixItems']).to.deep.equal([{ type: 'string' }]);
+    expect(path['allOf']).to.deep.equal([{ prefixItems: [{ type: 'string' }] }]);
     expect(read([...credential, 'claim_sets', 'items'])['uniqueItems']).to.equal(true);
     const options = read([...query, 'credential_sets', 'items', 'properties', 'options', 'items']);
     expect(options['uniqueItems']).to.equal(true);

@@ -144,6 +144,7 @@ describe('The things of one tenant', () => {
       code: random(32),
       nonce: random(32),
       offerId: random(16),
+      pageId: `${random(16)}.${random(16)}`,
       requestId: random(16),
       dcApiId: random(16),
       requestUri: `urn:ietf:params:oauth:request_uri:${random(16)}.${random(32)}`,

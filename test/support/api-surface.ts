@@ -13,10 +13,19 @@ const INSIDES = /\bat .+:\d+:\d+|node_modules|file:\/\/|MikroORM|SqliteError|Dri
 export function faultOf(
   answer: RawAnswer,
   route: Route,
-  { plain, secrets }: { readonly plain: boolean; readonly secrets: readonly string[] },
+  {
+    plain,
+    secrets,
+    isForPerson = false,
+  }: {
+    readonly plain: boolean;
+    readonly secrets: readonly string[];
+    /** Whether a browser asked, which is told what is wrong in a page. */
+    readonly isForPerson?: boolean;
+  },
 ): string | undefined {
   try {
-    expectDecent(answer, route, plain);
+    expectDecent(answer, route, plain, isForPerson);
     for (const secret of secrets) must(!answer.text.includes(secret), 'tells no secret');
     return undefined;
   } catch (error) {
@@ -29,19 +38,20 @@ function must(holds: boolean, what: string): void {
   if (!holds) throw new Error(`does not hold: it ${what}`);
 }
 
-function expectDecent(answer: RawAnswer, route: Route, plain: boolean): void {
+function expectDecent(answer: RawAnswer, route: Route, plain: boolean, isForPerson: boolean): void {
   const { status, headers, text } = answer;
   must(status < 500 || Object.hasOwn(route.responses, status), 'is no fault of the service');
   must(typeof headers['x-request-id'] === 'string', 'has an id');
   must(headers['x-powered-by'] === undefined, 'does not name its software');
-  if (!/^\/(docs|console)/.test(route.path) && route.surface !== 'page') {
+  const isAsked = isForPerson && headers['content-type'] === PAGE_TYPE;
+  if (!/^\/(docs|console)/.test(route.path) && route.surface !== 'page' && !isAsked) {
     must(!String(headers['content-type'] ?? '').includes('html'), 'is no page by its type');
     must(!/<html|<!doctype|<pre>/i.test(text), 'is no page');
   }
   if (status < 400) return;
   must(!INSIDES.test(text), 'tells no inner words');
   const isPage = headers['content-type'] === PAGE_TYPE;
-  const surface = route.isToldByAccept && !isPage ? 'oauth' : route.surface;
+  const surface = isForPerson && isPage ? 'page' : route.isToldByAccept && !isPage ? 'oauth' : route.surface;
   expectError(answer, plain ? surface : undefined);
 }
 

@@ -10,14 +10,14 @@ export type DocsPage = { readonly text: string; readonly requests: readonly Page
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/g;
 
-/** A page of `docs/`, on which every JSON is the body of a request. */
-export function readPage(name: string): DocsPage {
+/** A page of `docs/`, on which every JSON is the body of a request. @param least requests that it has. */
+export function readPage(name: string, least = 3): DocsPage {
   const text = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
   const all = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
   const requests = all.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
   expect(requests, `${name}: requests among all JSON`)
     .to.have.length([...text.matchAll(/^```json$/gm)].length)
-    .and.length.greaterThan(2);
+    .and.length.at.least(least);
   return { text, requests };
 }
 

@@ -41,6 +41,8 @@ export type Artefacts = {
   readonly code: string;
   readonly nonce: string;
   readonly offerId: string;
+  /** The same offer, for the user. */
+  readonly pageId: string;
   readonly requestId: string;
   /** For a page. */
   readonly dcApiId: string;
@@ -193,6 +195,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       code: await wallet.code(unused.uri),
       nonce: await wallet.nonce(),
       offerId: lastSegment(new URL(unused.uri).searchParams.get('credential_offer_uri')),
+      pageId: lastSegment(unused.pageUrl),
       requestId: lastSegment(new URL(open.uri).searchParams.get('request_uri')),
       dcApiId: lastSegment(ofPage.uri),
       requestUri: await wallet.push(coded.uri, ids.credential),

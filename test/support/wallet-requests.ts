@@ -107,6 +107,7 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
     path: `/${tenant}/credential-offer/${offerId}`,
   }),
+  'GET /:tenant/offer/:pageId': ({ tenant }, { pageId }) => ({ path: `/${tenant}/offer/${pageId}` }),
   'GET /.well-known/openid-credential-issuer/:tenant': document(
     '/.well-known/openid-credential-issuer/:tenant',
   ),

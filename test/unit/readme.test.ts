@@ -30,7 +30,7 @@ describe('the README', () => {
 
 describe('the pages', () => {
   const root = new URL('../../', import.meta.url);
-  const pages = globSync('{*.md,{docs,deploy,config}/**/*.md,test/*.md}', { cwd: root });
+  const pages = globSync('{*.md,{docs,deploy,config,examples}/**/*.md,test/*.md}', { cwd: root });
   const anchorsOf = (text: string) =>
     [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
       heading
@@ -39,6 +39,14 @@ describe('the pages', () => {
         .trim()
         .replaceAll(' ', '-'),
     );
+
+  it('stand in the table of contents, all of them', () => {
+    const contents = readFileSync(new URL('docs/README.md', root), 'utf8');
+    const names = pages.flatMap((page) => /^docs\/([\w-]+\.md)$/.exec(page)?.[1] ?? []);
+    expect(names).to.have.length.greaterThan(30);
+    for (const name of names.filter((one) => one !== 'README.md'))
+      expect(contents, name).to.include(`](${name})`);
+  });
 
   it('lead to pages and headings that there are', () => {
     expect(pages).to.include.members(['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/operating.md']);

@@ -20,6 +20,7 @@ import { OfferRequest } from '../../../domain/issuance/offer.ts';
 import { answerNameOf } from '../idempotency.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
+import { PageUrl } from '../sessions/offer-page.routes.ts';
 import {
   CredentialConfigurationView,
   IssuanceConfigurationView,
@@ -97,6 +98,7 @@ export const issuanceRoutes = families(
             uri: z.string(),
             session: z.string(),
             crossDeviceUri: z.string().optional(),
+            pageUrl: PageUrl,
             dcApi: z
               .object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })
               .optional()

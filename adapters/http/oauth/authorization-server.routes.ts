@@ -8,6 +8,7 @@ import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { defined } from '../../../domain/shared/defined.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
+import { readerOf } from '../pages/reader.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { browserCookie, CONSENT, found, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
@@ -58,12 +59,13 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
         200: 'A page with a form to approve or deny',
         302: "On to the customer's page, where an interactive authorization of a verified wallet has one",
       },
-      async handle({ params: { tenant: tenantId }, query }) {
+      async handle({ params: { tenant: tenantId }, query, request }) {
         const shown = await showAuthorization.execute(tenantId, query);
         if ('location' in shown) return found(shown.location, taken(tenantId, shown.keep));
         const place = { settings, tenantId, errand: CONSENT };
         const cookie = shown.keep && browserCookie(place, shown.keep);
-        return pageReply(consentPage(shown), defined({ 'Set-Cookie': cookie }));
+        const reader = readerOf(request, shown.look);
+        return pageReply(consentPage(shown, reader), defined({ 'Set-Cookie': cookie }));
       },
     }),
     route({

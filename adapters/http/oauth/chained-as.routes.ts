@@ -13,6 +13,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { documentRoute, KEY_SET } from '../issuance/metadata.routes.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
+import { readerOf } from '../pages/reader.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { BrowserQuery } from './authorization-server.routes.ts';
@@ -107,7 +108,8 @@ function browserRoutes(useCases: UseCases): Route[] {
         const browserSecrets = readBrowserCookies(place, request.headers.cookie);
         const login = { code, state, error, iss, browserSecrets };
         const finished = await finishUpstreamLogin.execute(tenantId, login);
-        if (!('location' in finished)) return pageReply(consentPage(finished));
+        if (!('location' in finished))
+          return pageReply(consentPage(finished, readerOf(request, finished.look)));
         return found(finished.location, spentBrowserCookie(place, finished.authorizationId));
       },
     }),

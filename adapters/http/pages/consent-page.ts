@@ -1,40 +1,46 @@
 import type { Consent } from '../../../application/oauth/consents.ts';
-import { escapeHtml, page } from './page.ts';
+import { cardsOf } from './cards.ts';
+import { LANGUAGE_PARAMETER, TEXTS } from './languages.ts';
+import { escapeHtml, fill, fillText, type Markup, named } from './markup.ts';
+import { type Page, page, type Reader, tenantName } from './page.ts';
 
 /** Asks the user whether the wallet shall have the credentials. */
-export function consentPage(consent: Consent): string {
-  const { issuerName, credentials, action, fields } = consent;
-  const title = `${issuerName}: add to your wallet?`;
-  const items = credentials.map((name) => `<li>${escapeHtml(name)}</li>`).join('\n');
+export function consentPage(consent: Consent, reader: Reader): Page {
+  const { look, credentials, action, fields } = consent;
+  const { language } = reader;
+  const texts = TEXTS[language];
+  const shown = tenantName(look, reader);
+  const issuer = named(shown, language);
+  const cards = cardsOf(credentials, reader, texts.contains);
   const hidden = Object.entries(fields)
     .map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`)
     .join('\n');
-  return page(
-    title,
-    `<h1>${escapeHtml(title)}</h1>
-<p>${escapeHtml(issuerName)} will issue to your wallet:</p>
-<ul>
-${items}
-</ul>
-${recipient(consent)}
-<form method="post" action="${escapeHtml(action)}">
+  return page({
+    reader,
+    look,
+    cards: cards.colours,
+    title: fillText(texts.consentTitle, { issuer: shown.name }),
+    main: `<h1>${fill(texts.consentTitle, { issuer })}</h1>
+<p>${fill(texts.willIssue, { issuer })}</p>
+${cards.markup}
+${recipient(consent, reader)}
+<form method="post" action="${escapeHtml(`${action}?${LANGUAGE_PARAMETER}=${language}`)}">
 ${hidden}
-<button type="submit" class="primary" id="approve" name="decision" value="approve">Approve</button>
-<button type="submit" class="secondary" id="deny" name="decision" value="deny">Deny</button>
+<button type="submit" class="primary" id="approve" name="decision" value="approve">${escapeHtml(texts.approve)}</button>
+<button type="submit" class="secondary" id="deny" name="decision" value="deny">${escapeHtml(texts.deny)}</button>
 </form>`,
-  );
+  });
 }
 
 /** `bdi`: what a stranger calls itself cannot turn the words around it. */
-function recipient({ clientId, isVerified, destination }: Consent): string {
-  const name = `<bdi id="client">${escapeHtml(clientId)}</bdi>`;
+function recipient({ clientId, isVerified, destination }: Consent, { language }: Reader): Markup {
+  const texts = TEXTS[language];
+  const wallet = `<bdi id="client">${escapeHtml(clientId)}</bdi>`;
   const place = `<strong id="destination">${escapeHtml(destination)}</strong>`;
-  const goesTo = destination.endsWith(':')
-    ? `Your answer opens the app for links that begin with ${place}`
-    : `Your answer takes you to ${place}`;
-  if (isVerified) return `<p>${goesTo}</p>\n<p class="note">Wallet: ${name}</p>`;
+  const goesTo = fill(destination.endsWith(':') ? texts.opensApp : texts.goesTo, { place });
+  if (isVerified) return `<p>${goesTo}</p>\n<p class="note">${fill(texts.wallet, { wallet })}</p>`;
   return `<div class="warning">
 <p>${goesTo}</p>
-<p>This wallet is <strong>not verified</strong>. It calls itself ${name}, and nobody has checked that. Approve only if you started this yourself and know where the answer goes.</p>
+<p><strong>${escapeHtml(texts.notVerified)}</strong> ${fill(texts.notVerifiedAdvice, { wallet })}</p>
 </div>`;
 }

@@ -1,72 +1,97 @@
-import { createHash } from 'node:crypto';
+import type { TenantLook } from '../../../domain/tenants/look.ts';
 import type { Reply } from '../route.ts';
-
-/** A page that users see in a browser: no script, nothing from elsewhere, readable by every assistive device. */
-const STYLE = `
-:root { color-scheme: light dark; }
-body { font: 1.0625rem/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 34rem; padding: 2rem 1.25rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; }
-ul { padding-left: 1.25rem; }
-form { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 2rem; }
-button { border: 2px solid #1d4ed8; border-radius: .5rem; cursor: pointer; font: inherit; min-height: 2.75rem; padding: .5rem 1.5rem; }
-button.primary { background: #1d4ed8; color: #fff; }
-button.secondary { background: transparent; color: inherit; }
-button:focus-visible { outline: 3px solid #f59e0b; outline-offset: 2px; }
-.warning { border-left: .25rem solid #b45309; margin-top: 1.5rem; padding-left: 1rem; }
-#destination, #client { overflow-wrap: anywhere; }
-.note { font-size: .875rem; opacity: .8; overflow-wrap: anywhere; }
-`;
+import { displayFor, type Language, TEXTS } from './languages.ts';
+import { escapeHtml, inlineImage, type Markup, named } from './markup.ts';
+import { ownStyle, policyFor, STYLE } from './page-style.ts';
 
 export const PAGE_TYPE = 'text/html; charset=utf-8';
 
-/**
- * The form may lead on to the wallet, whose address can have any scheme, so no `form-action` stands here; the address
- * was checked when the request was pushed.
- */
-export const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': `default-src 'none'; frame-ancestors 'none'; base-uri 'none'; style-src 'sha256-${createHash(
-    'sha256',
-  )
-    .update(STYLE)
-    .digest('base64')}'`,
-  'Referrer-Policy': 'no-referrer',
+/** A page that users see in a browser: no script, nothing from elsewhere, readable by every assistive device. */
+export type Page = { readonly text: string; readonly headers: Readonly<Record<string, string>> };
+
+/** Who reads: the language of the page, and what else the reader understands, best first. */
+export type Reader = { readonly language: Language; readonly languages: readonly string[] };
+
+/** A reader, and whose page it is, where that is known. */
+export type Person = Reader & { readonly look?: TenantLook };
+
+type CardColours = {
+  readonly background_color?: string | undefined;
+  readonly text_color?: string | undefined;
 };
 
-export function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
+type Content = {
+  readonly reader: Reader;
+  readonly title: string;
+  readonly main: Markup;
+  /** Whose page it is; none where no tenant is known. */
+  readonly look?: TenantLook | undefined;
+  /** Of the cards of the page, in their order. */
+  readonly cards?: readonly (CardColours | undefined)[];
+};
 
-/** @param main HTML whose parts are escaped already. */
-export function page(title: string, main: string): string {
-  return `<!doctype html>
-<html lang="en">
+export function page({ reader, title, main, look, cards = [] }: Content): Page {
+  const { language } = reader;
+  const own = ownStyle(
+    { background: look?.backgroundColor, text: look?.textColor },
+    cards.map((card) => ({ background: card?.background_color, text: card?.text_color })),
+  );
+  const text = `<!doctype html>
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${escapeHtml(title)}</title>
-<style>${STYLE}</style>
+<style>${STYLE}</style>${own === '' ? '' : `\n<style>${own}</style>`}
 </head>
 <body>
-<main>
+${look === undefined ? '' : brand(look, reader)}<main>
 ${main}
 </main>
-</body>
+${look === undefined ? '' : footer(look, reader)}</body>
 </html>
 `;
+  return { text, headers: headersFor(own, language) };
 }
 
-export function pageReply(text: string, headers: Readonly<Record<string, string>> = {}): Reply {
-  return { status: 200, text, contentType: PAGE_TYPE, headers: { ...PAGE_HEADERS, ...headers } };
+function headersFor(own: string, language: Language): Readonly<Record<string, string>> {
+  return {
+    'Content-Security-Policy': policyFor(own),
+    'Content-Language': language,
+    'Referrer-Policy': 'no-referrer',
+    Vary: 'Accept, Accept-Language',
+    'X-Robots-Tag': 'noindex',
+  };
 }
 
-/** What a user sees when there is no safe way back to the wallet. */
-export function errorPage(title: string, message: string, requestId: string): string {
-  return page(
-    title,
-    `<h1>${escapeHtml(title)}</h1>
-<p role="alert">${escapeHtml(message)}</p>
-<p>Go back to your wallet and start again.</p>
-<p class="note">Reference: ${escapeHtml(requestId)}</p>`,
-  );
+export function pageReply(
+  { text, headers }: Page,
+  more: Readonly<Record<string, string>> = {},
+  status = 200,
+): Reply {
+  return { status, text, contentType: PAGE_TYPE, headers: { ...headers, ...more } };
+}
+
+/** What the tenant is called in a language that the reader understands. */
+export function tenantName({ displays, name }: TenantLook, { language, languages }: Reader) {
+  return displayFor(displays, [...languages, language]) ?? { name };
+}
+
+function brand(look: TenantLook, reader: Reader): Markup {
+  const shown = tenantName(look, reader);
+  const logo = 'logo' in shown ? inlineImage(shown.logo?.uri) : '';
+  return `<header>\n<div class="brand">${logo}<span>${named(shown, reader.language)}</span></div>\n</header>\n`;
+}
+
+const LINKED = /^(?:https?:\/\/|mailto:|tel:)/i;
+
+function footer({ privacyUri, supportUri }: TenantLook, { language }: Reader): Markup {
+  const link = (uri: string | undefined, text: string) =>
+    uri === undefined || !LINKED.test(uri)
+      ? []
+      : [`<a href="${escapeHtml(uri)}" rel="noreferrer">${escapeHtml(text)}</a>`];
+  const texts = TEXTS[language];
+  const links = [...link(privacyUri, texts.privacy), ...link(supportUri, texts.support)];
+  return links.length === 0 ? '' : `<footer>\n${links.join('\n')}\n</footer>\n`;
 }

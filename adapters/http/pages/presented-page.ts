@@ -1,11 +1,17 @@
-import { page } from './page.ts';
+import type { TenantLook } from '../../../domain/tenants/look.ts';
+import { TEXTS } from './languages.ts';
+import { escapeHtml } from './markup.ts';
+import { type Page, page, type Reader } from './page.ts';
 
 /** What a person sees whose wallet has answered. It says nothing of who they are, what was asked for, or how it went. */
-export function presentedPage(): string {
-  return page(
-    'Your wallet has answered',
-    `<h1>Your wallet has answered</h1>
-<p>Go back to where you came from: the page, the app or the device that asked you. It knows how it goes on.</p>
-<p>You may close this window.</p>`,
-  );
+export function presentedPage(look: TenantLook, reader: Reader): Page {
+  const { presented, presentedAdvice, closeWindow } = TEXTS[reader.language];
+  return page({
+    reader,
+    look,
+    title: presented,
+    main: `<h1>${escapeHtml(presented)}</h1>
+<p>${escapeHtml(presentedAdvice)}</p>
+<p>${escapeHtml(closeWindow)}</p>`,
+  });
 }

@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { CheckHealth, CheckReadiness, type Health } from '../../../application/health/check-health.ts';
 import { issuerIdentifier, ServiceSettings } from '../../../application/ports/settings.ts';
+import { isBrowser } from '../negotiation.ts';
+import { homePage } from '../pages/home-page.ts';
+import { pageReply } from '../pages/page.ts';
+import { readerOf } from '../pages/reader.ts';
 import { family, reply, route } from '../route.ts';
 
 const Dependency = z.object({ status: z.enum(['up', 'down']) });
@@ -52,8 +56,11 @@ export const serviceRoutes = family(
       ...common,
       path: '/',
       summary: 'Name and version of the service',
+      isPageForBrowsers: true,
       responses: { 200: ServiceView },
-      handle() {
+      handle({ request }) {
+        if (isBrowser(request.headers.accept))
+          return pageReply(homePage(settings.publicUrl, readerOf(request)));
         return reply(200, {
           name: 'vidimus',
           version: settings.version,

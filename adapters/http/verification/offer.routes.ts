@@ -3,6 +3,7 @@ import { CreatePresentationRequest } from '../../../application/verification/cre
 import { PresentationRequestBody } from '../../../application/verification/presentation-request.ts';
 import { answerNameOf } from '../idempotency.ts';
 import { family, reply, route } from '../route.ts';
+import { PageUrl } from '../sessions/offer-page.routes.ts';
 import { DcApiRequestsView } from './wallet.routes.ts';
 
 const OfferView = z
@@ -15,6 +16,7 @@ const OfferView = z
       ),
     session: z.string().describe('For polling and events; never shown to a wallet'),
     crossDeviceUri: z.string().optional().describe('For a QR code; absent when a redirect follows'),
+    pageUrl: PageUrl,
     dcApi: DcApiRequestsView.optional(),
   })
   .meta({ id: 'PresentationOffer' });

@@ -9,6 +9,7 @@ import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { pageReply } from '../pages/page.ts';
 import { presentedPage } from '../pages/presented-page.ts';
+import { readerOf } from '../pages/reader.ts';
 import { family, type Reply, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 
@@ -121,9 +122,9 @@ export const presentedRoutes = family({ showPresented: ShowPresented }, ({ showP
     description: 'What `redirect_uri` of an answer names for requests without an address of their own.',
     params: TenantPath,
     responses: { 200: 'A page', 404: 'No such tenant' },
-    async handle({ params: { tenant } }) {
-      await showPresented.execute(tenant);
-      return pageReply(presentedPage(), { 'Cache-Control': 'no-store' });
+    async handle({ params: { tenant }, request }) {
+      const look = await showPresented.execute(tenant);
+      return pageReply(presentedPage(look, readerOf(request, look)), { 'Cache-Control': 'no-store' });
     },
   }),
 ]);

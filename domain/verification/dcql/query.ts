@@ -87,7 +87,8 @@ const KnownPath = listUpTo(
   MAX_DEPTH,
 ).meta({
   description: 'Member names, positions, or null for all entries of an array; it begins with a name',
-  prefixItems: [{ type: 'string' }],
+  // On its own: beside `items`, generators of clients take it for all that a path may have.
+  allOf: [{ prefixItems: [{ type: 'string' }] }],
 });
 
 /** OpenID4VP 1.0 sections 6.1 and 6.2: a set or an option names each id once. */

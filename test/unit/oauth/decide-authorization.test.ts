@@ -51,8 +51,14 @@ describe('The page of the built-in server', () => {
     it('says who asks for what, and where the answer would go', async () => {
       const { fields, ...said } = await consent(await pushed());
       expect(said).to.deep.equal({
-        issuerName: 'Acme',
-        credentials: ['Card'],
+        look: { name: 'Acme', displays: [{ name: 'Acme', locale: 'en' }] },
+        credentials: [
+          {
+            id: 'card',
+            displays: [{ name: 'Card', locale: 'en' }],
+            claims: [{ fallback: 'name', names: [] }],
+          },
+        ],
         clientId,
         isVerified: false,
         destination: 'wallet.example',

@@ -42,8 +42,10 @@ describe('FinishUpstreamLogin', () => {
   it('asks the user about a wallet that proved nothing, and keeps until then who logged in', async () => {
     const login = await logins.start();
     const { fields, ...asked } = (await logins.finish(login)) as Consent;
+    expect(asked.credentials.map(({ displays }) => displays)).to.deep.equal([
+      [{ name: 'Card', locale: 'en' }],
+    ]);
     expect(asked).to.deep.include({
-      credentials: ['Card'],
       clientId: AUTHORIZATION_REQUEST.client_id,
       isVerified: false,
       action: `${logins.server}/confirm`,

@@ -45,7 +45,8 @@ export function asTypeScript({ method, address, body, isAuthorized }: Made): str
   const lines = [`const answer = await fetch(${JSON.stringify(location.origin + address)}, {`];
   if (method !== 'GET') lines.push(`  method: '${method}',`);
   const headers = [
-    ...(isAuthorized ? [`Authorization: \`Bearer ${'${token}'}\``] : []),
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the program that is copied
+    ...(isAuthorized ? ['Authorization: `Bearer ${token}`'] : []),
     ...(body === undefined ? [] : ["'Content-Type': 'application/json'"]),
   ];
   if (headers.length > 0) lines.push(`  headers: { ${headers.join(', ')} },`);

@@ -1,0 +1,21 @@
+import { IssuerColumn } from './issuer-column.tsx';
+import { Lessons } from './lessons.tsx';
+import { Phone } from './phone.tsx';
+import { Play } from './play.ts';
+import { VerifierColumn } from './verifier-column.tsx';
+
+export { Play };
+
+/** The three who take part, side by side. */
+export function Game({ play: game }: { readonly play: Play }) {
+  return (
+    <>
+      <Lessons play={game} />
+      <div class="playground">
+        <IssuerColumn play={game} />
+        <Phone play={game} />
+        <VerifierColumn play={game} />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+import { Confirm } from '../../parts/confirm.tsx';
+import { useBusy } from '../../parts/use-busy.tsx';
+import type { Play } from './play.ts';
+import { TurnView } from './turn-view.tsx';
+
+const NAMES: Readonly<Record<string, string>> = { diploma: 'Diploma', licence: 'Driving licence' };
+
+/** The university: offers cards, and takes them back. */
+export function IssuerColumn({ play }: { readonly play: Play }) {
+  const { issuer } = play.demonstration;
+  const [isBusy, run, problem] = useBusy();
+  return (
+    <section aria-labelledby="issuer">
+      <h2 id="issuer">University</h2>
+      <p class="fine">Issues. {issuer.tenantId}</p>
+      <div class="actions">
+        {Object.entries(NAMES).map(([id, name]) => (
+          <button key={id} type="button" disabled={isBusy} onClick={() => run(() => play.offer(id))}>
+            Offer a {name.toLowerCase()}
+          </button>
+        ))}
+      </div>
+      {problem}
+      {play.offers.value.map((turn) => (
+        <TurnView key={turn.id} turn={turn} play={play} who={issuer} title={`Offer: ${NAMES[turn.about]}`}>
+          {turn.status === 'completed' && !turn.isRevoked && (
+            <Confirm
+              label="Revoke"
+              title="Revoke this credential?"
+              isGrave
+              act={async () => {
+                await play.revoke(turn);
+                return 'Revoked. Whoever is shown it from now on refuses it.';
+              }}
+            >
+              <p>It stays in the phone and is good for nothing. That cannot be undone.</p>
+            </Confirm>
+          )}
+        </TurnView>
+      ))}
+    </section>
+  );
+}

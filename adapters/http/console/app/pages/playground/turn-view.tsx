@@ -1,0 +1,65 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../parts/badge.tsx';
+import { Copy } from '../../parts/copy.tsx';
+import { Qr } from '../../parts/qr.tsx';
+import { choose, type Identity } from '../../shell/identities.ts';
+import { linkTo } from '../../shell/place.ts';
+import type { Play, Turn } from './play.ts';
+
+type Props = {
+  readonly turn: Turn;
+  readonly play: Play;
+  readonly who: Identity;
+  readonly title: string;
+  readonly children?: ComponentChildren;
+};
+
+/** One offer or request: its code while it is open, and what became of it. */
+export function TurnView({ turn, play, who, title, children }: Props) {
+  const [isBusy, setBusy] = useState(false);
+  const isOpen = turn.status === 'active' || turn.status === 'fetched';
+  const scan = async () => {
+    setBusy(true);
+    await play.scan(turn);
+    setBusy(false);
+    document.getElementById('phone')?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+  };
+  return (
+    <section class="card turn" aria-label={title}>
+      <header>
+        <h3>{title}</h3>
+        <Badge status={turn.isRevoked ? 'revoked' : turn.status} />
+      </header>
+      {isOpen && (
+        <>
+          <Qr text={turn.link} label={`QR code of ${title}`} />
+          <button type="button" aria-busy={isBusy} disabled={isBusy} onClick={scan}>
+            Open in the phone
+          </button>
+          <Copy text={turn.link} label="Copy the link" />
+          <Reachable />
+        </>
+      )}
+      {children}
+      <a class="fine" href={linkTo('sessions', turn.id)} onClick={() => choose(who.clientId)}>
+        Look at the session
+      </a>
+    </section>
+  );
+}
+
+const LOCAL = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[?::1)/;
+
+/** Whether a real phone gets here, as far as the address tells. */
+function Reachable() {
+  const { hostname, protocol } = location;
+  if (protocol === 'https:' && !LOCAL.test(hostname))
+    return <p class="fine">A phone with a wallet can scan this, if it reaches {hostname}.</p>;
+  return (
+    <p class="fine">
+      A real phone cannot use this: it needs an https address that it reaches, and this is {hostname}. Set
+      PUBLIC_URL; see “First hour” in the documentation.
+    </p>
+  );
+}

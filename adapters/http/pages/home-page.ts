@@ -1,0 +1,22 @@
+import { TEXTS } from './languages.ts';
+import { escapeHtml, fill } from './markup.ts';
+import { type Page, page, type Reader } from './page.ts';
+
+/** What stands at the root for people: somebody who followed a link, or who runs the service. */
+export function homePage(publicUrl: string, reader: Reader): Page {
+  const texts = TEXTS[reader.language];
+  const link = (path: string, text: string) =>
+    `<li><a href="${escapeHtml(publicUrl + path)}">${escapeHtml(text)}</a></li>`;
+  return page({
+    reader,
+    title: 'Vidimus',
+    main: `<h1>Vidimus</h1>
+<p>${escapeHtml(texts.home)}</p>
+<p>${escapeHtml(texts.homeAdvice)}</p>
+<ul>
+${link('/console', texts.homeConsole)}
+${link('/docs', texts.homeApi)}
+</ul>
+<p class="note">${fill(texts.homeGuide, { folder: '<code>docs</code>' })}</p>`,
+  });
+}

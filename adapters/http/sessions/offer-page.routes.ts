@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { ShowOfferPage } from '../../../application/sessions/show-offer-page.ts';
+import { offerPage } from '../pages/offer-page.ts';
+import { pageReply } from '../pages/page.ts';
+import { readerOf } from '../pages/reader.ts';
+import { family, route } from '../route.ts';
+import { TenantPath } from '../shapes.ts';
+
+/** `pageUrl` of an answer: what a backend says that has no page of its own for the QR code. */
+export const PageUrl = z
+  .string()
+  .optional()
+  .describe(
+    'A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it ' +
+      'can take what it offers, like the link itself. Absent with dc-api, and where a redirect follows',
+  );
+
+export const offerPageRoutes = family({ showOfferPage: ShowOfferPage }, ({ showOfferPage }) => [
+  route({
+    tag: 'Pages for users',
+    surface: 'page',
+    access: 'public',
+    rateLimit: { group: 'nonce', perAddress: true },
+    method: 'get',
+    path: '/:tenant/offer/:pageId',
+    summary: 'Show an offer or a request to the user, who takes it with a wallet',
+    description:
+      'What `pageUrl` names in the answers of `POST /issuer/offer` and `POST /verifier/offer`. In the language of the browser, or ' +
+      'that of the parameter `lang`. Looking at it changes nothing, and the session does not count as fetched.',
+    params: TenantPath.extend({ pageId: z.string().max(128) }),
+    query: z.object({ lang: z.string().max(64).optional().describe('A language tag, such as de') }),
+    responses: {
+      200: 'A page',
+      404: 'No such page',
+      410: 'A page that says that it was used, has expired or was cancelled',
+    },
+    async handle({ params: { tenant, pageId }, request }) {
+      const shown = await showOfferPage.execute(tenant, pageId);
+      const answer = await offerPage(shown, readerOf(request, shown.look));
+      return pageReply(answer, {}, shown.standing === 'open' ? 200 : 410);
+    },
+  }),
+]);

@@ -1,0 +1,9372 @@
+/** Written by `npm run client:generate` from the OpenAPI document; not to be edited. */
+export interface paths {
+  "/oauth2/token": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Get an access token
+     * @description Client credentials grant (RFC 6749 section 4.4), with the credentials in a Basic header or in the body. The body is JSON or a form.
+     */
+    post: operations["createAccessToken"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/console/login": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Get an access token for a console link
+     * @description The start of a service that is not in production prints a link to the console with a ticket, which is good once and for half an hour. The token is that of the built-in client.
+     */
+    post: operations["logInToConsole"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/tenant": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List all tenants
+     * @description Needs one of the roles: `tenants:manage`.
+     */
+    get: operations["listTenants"];
+    put?: never;
+    /**
+     * Create a tenant with its keys
+     * @description Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is returned once here and can be fetched once within ten minutes.
+     *
+     *     Needs one of the roles: `tenants:manage`.
+     */
+    post: operations["createTenant"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/tenant/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a tenant
+     * @description Needs one of the roles: `tenants:manage`.
+     */
+    get: operations["getTenant"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a tenant and everything that is its own
+     * @description Nothing of it is served any more. What there may be much of is removed in portions, also after this answer; its id is free when little is left.
+     *
+     *     Needs one of the roles: `tenants:manage`.
+     */
+    delete: operations["deleteTenant"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a tenant
+     * @description What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant answers neither clients nor wallets; its status lists stay published.
+     *
+     *     Needs one of the roles: `tenants:manage`.
+     */
+    patch: operations["updateTenant"];
+    trace?: never;
+  };
+  "/issuer/offer": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Offer credentials to a wallet
+     * @description Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     */
+    post: operations["createOffer"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/issuer/config": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read how the tenant issues
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    get: operations["getIssuanceConfiguration"];
+    put?: never;
+    /**
+     * Set how the tenant issues
+     * @description Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["replaceIssuanceConfiguration"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/issuer/credentials": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List credential configurations
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    get: operations["listCredentialConfigurations"];
+    put?: never;
+    /**
+     * Create or replace a credential configuration
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    post: operations["replaceCredentialConfiguration"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/issuer/credentials/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a credential configuration
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    get: operations["getCredentialConfiguration"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a credential configuration
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    delete: operations["deleteCredentialConfiguration"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a credential configuration
+     * @description Members that are given replace the stored ones; null resets an optional one.
+     *
+     *     Needs one of the roles: `issuance:manage`.
+     */
+    patch: operations["updateCredentialConfiguration"];
+    trace?: never;
+  };
+  "/issuer/deferred": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List deferred transactions, the newest first
+     * @description By the time of their beginning, of which the newest 500 are listed.
+     *
+     *     Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     */
+    get: operations["listDeferredTransactions"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/issuer/deferred/{transactionId}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a deferred transaction
+     * @description Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     */
+    get: operations["getDeferredTransaction"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/issuer/deferred/{transactionId}/complete": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Supply a deferred credential
+     * @description Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time. Of what is ready-made warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.
+     *
+     *     Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     */
+    post: operations["completeDeferredTransaction"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/issuer/deferred/{transactionId}/fail": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Say that a deferred credential will not come
+     * @description Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     */
+    post: operations["failDeferredTransaction"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/verifier/offer": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Ask a wallet for a presentation
+     * @description Needs one of the roles: `presentation:request`, `presentation:manage`.
+     */
+    post: operations["createPresentationRequest"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/verifier/config": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the presentation configurations
+     * @description A restricted client sees those that it may use.
+     *
+     *     Needs one of the roles: `presentation:manage`, `presentation:request`.
+     */
+    get: operations["listPresentationConfigurations"];
+    put?: never;
+    /**
+     * Create or replace a presentation configuration
+     * @description Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is the certificate under which this tenant issues. A webhook key given as `***` stays the stored one while address and header are unchanged.
+     *
+     *     Needs one of the roles: `presentation:manage`.
+     */
+    post: operations["replacePresentationConfiguration"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/verifier/config/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a presentation configuration
+     * @description Needs one of the roles: `presentation:manage`, `presentation:request`.
+     */
+    get: operations["getPresentationConfiguration"];
+    put?: never;
+    post?: never;
+    /**
+     * Remove a presentation configuration
+     * @description Needs one of the roles: `presentation:manage`.
+     */
+    delete: operations["deletePresentationConfiguration"];
+    options?: never;
+    head?: never;
+    /**
+     * Change members of a presentation configuration
+     * @description Members are replaced whole; null resets one to its default.
+     *
+     *     Needs one of the roles: `presentation:manage`.
+     */
+    patch: operations["updatePresentationConfiguration"];
+    trace?: never;
+  };
+  "/session/revoke": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Revoke, suspend or reinstate the credentials of a session
+     * @description Needs one of the roles: `issuance:manage`, `issuance:offer`.
+     */
+    post: operations["revokeCredentials"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/credentials/revoke-by-subject": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Revoke all credentials of one person
+     * @description Those of configurations with `subjectClaims`, whichever sessions issued them; suspended ones, too. The claims that identify the person are compared by a keyed hash and kept nowhere. A call revokes what 50 sessions issued; a job does the rest within a minute, and `pending` says for how many sessions. What was issued before the configuration had `subjectClaims` is not found.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
+     */
+    post: operations["revokeCredentialsBySubject"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List sessions
+     * @description The newest first unless stated. The `Link` header with `rel="next"` leads to the next page; a page of long sessions holds fewer than `limit`.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    get: operations["listSessions"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a session
+     * @description Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    get: operations["getSession"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a session
+     * @description Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    delete: operations["deleteSession"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session/{id}/cancel": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a session
+     * @description Ends an offer or a request before its wallet does: nothing of it is redeemed, issued or answered any more, and the session is `failed` with the code `cancelled`. Of a wallet and this exactly one comes first. What was issued before stays; `POST /session/revoke` takes it back.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    post: operations["cancelSession"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session/{id}/deliveries/{deliveryId}/retry": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Make a delivery to a webhook again
+     * @description The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The answer says what came of it; the session stays as it ended. Claims are not asked for again, since the wallet that waited for them has gone.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    post: operations["retryDelivery"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session/{id}/events": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Follow the status of a session
+     * @description Server-sent events. The present status comes at once, then every change; the stream ends with the session, and when the access token expires: come back with a new one. `Last-Event-ID` brings the changes that were missed.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    get: operations["watchSession"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session-config": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read how long sessions are kept
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getSessionStorage"];
+    /**
+     * Set how long sessions are kept
+     * @description A field that is left out stays; `ttlSeconds: null` brings the global default back.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    put: operations["replaceSessionStorage"];
+    post?: never;
+    /**
+     * Go back to the global defaults
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["resetSessionStorage"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/client": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the clients of the tenant
+     * @description Needs one of the roles: `clients:manage`.
+     */
+    get: operations["listClients"];
+    put?: never;
+    /**
+     * Create a client
+     * @description The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.
+     *
+     *     Needs one of the roles: `clients:manage`.
+     */
+    post: operations["createClient"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/client/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a client
+     * @description Needs one of the roles: `clients:manage`.
+     */
+    get: operations["getClient"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a client
+     * @description Needs one of the roles: `clients:manage`.
+     */
+    delete: operations["deleteClient"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a client
+     * @description Rights change at once, also those of tokens that are out already. Only clients whose roles and configurations lie within those of the caller are changed, and deleted.
+     *
+     *     Needs one of the roles: `clients:manage`.
+     */
+    patch: operations["updateClient"];
+    trace?: never;
+  };
+  "/client/{id}/secret": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Fetch a new secret, once
+     * @description Within ten minutes of the creation of the client, by the role that created it. Afterwards 410: rotate it.
+     *
+     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     */
+    get: operations["getClientSecret"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/client/{id}/rotate-secret": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Replace the secret
+     * @description The new secret is returned here, once. Access tokens that were had with the former one end at once, or with `graceSeconds` so much later. `tenants:manage` may do this for any client.
+     *
+     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     */
+    post: operations["rotateClientSecret"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/key-chain": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the key chains of the tenant
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["listKeyChains"];
+    put?: never;
+    /**
+     * Create a key chain
+     * @description Makes a key, an internal authority for it unless another one is named, and its certificate.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["createKeyChain"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/key-chain/providers": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List where keys can be made
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["listKeyProviders"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/key-chain/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a key chain
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getKeyChain"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a key chain
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["deleteKeyChain"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a key chain
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    patch: operations["updateKeyChain"];
+    trace?: never;
+  };
+  "/key-chain/import": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Import a key that was made elsewhere
+     * @description With `certificates`: those that others issued for it. Without: an internal authority certifies the key. The key is sealed and never shown again.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["importKeyChain"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/key-chain/{id}/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Give a key chain another key now
+     * @description The key before it is published until everything that it signed has ended. With `provider`, this and all later keys are made there; the authority stays what it was.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["rotateKeyChain"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/key-chain/{id}/csr": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Ask for a certificate elsewhere
+     * @description Upload the answer with PATCH /key-chain/{id}; it is for the key that is active now.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["createKeyChainRequest"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/certs": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the certificates of the tenant
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["listCertificates"];
+    put?: never;
+    /**
+     * Give a key another certificate
+     * @description With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key makes one. It is never self-signed, since wallets refuse that.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["createCertificate"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/certs/{certId}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a certificate
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getCertificate"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a certificate
+     * @description The key goes with its last certificate.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["deleteCertificate"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a certificate
+     * @description With `crt`: certificates obtained elsewhere replace those that it has. The key stays.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    patch: operations["updateCertificate"];
+    trace?: never;
+  };
+  "/certs/{certId}/csr": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Ask for a certificate elsewhere
+     * @description The key signs a request that an authority elsewhere answers with a certificate for it.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["createCertificateRequest"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/key": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the keys of the tenant
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["listKeys"];
+    put?: never;
+    /**
+     * Make or import a key
+     * @description It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["createKey"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/key/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a key
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getKey"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a key and its certificates
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["deleteKey"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/status-lists": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the status lists
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    get: operations["listStatusLists"];
+    put?: never;
+    /**
+     * Make a status list
+     * @description Of the shape that `GET /status-list-config` shows, unless stated here. With `credentialConfigurationId` only credentials of that configuration get entries, and they get them there first. There may be 100 lists that no credential uses.
+     *
+     *     Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["createStatusList"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/status-lists/{listId}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a status list
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    get: operations["getStatusList"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a status list that no credential uses
+     * @description Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["deleteStatusList"];
+    options?: never;
+    head?: never;
+    /**
+     * Change whose credentials a status list serves, and who signs it
+     * @description Credentials that use the list keep their entries. What is left out stays; null shares the list, or has the tenant's default sign it.
+     *
+     *     Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    patch: operations["updateStatusList"];
+    trace?: never;
+  };
+  "/status-list-config": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the shape of new status lists
+     * @description Needs one of the roles: `issuance:manage`.
+     */
+    get: operations["getStatusListDefaults"];
+    /**
+     * Set the shape of new status lists
+     * @description A field that is left out stays; null brings the global default back. Existing lists keep their shape.
+     *
+     *     Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    put: operations["replaceStatusListDefaults"];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/trust-list": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the trust lists
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["listTrustLists"];
+    put?: never;
+    /**
+     * Publish a trust list
+     * @description The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal entity is listed with the CA of its key chains, an external one with the certificates that are given. `data` says more about the scheme, in the shape of the document; numbers, times and entities in it are written by the service and refused.
+     *
+     *     Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["createTrustList"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/trust-list/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a trust list
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getTrustList"];
+    /**
+     * Replace a trust list
+     * @description Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    put: operations["replaceTrustList"];
+    post?: never;
+    /**
+     * Take a trust list out of publication
+     * @description A later list of this id goes on from its last sequence number.
+     *
+     *     Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["deleteTrustList"];
+    options?: never;
+    head?: never;
+    /**
+     * Change members of a trust list
+     * @description Members are replaced whole; null resets one to its default. An empty change signs the list anew.
+     *
+     *     Needs one of the roles: `issuance:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    patch: operations["updateTrustList"];
+    trace?: never;
+  };
+  "/trust-list/{id}/export": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read a trust list in the form in which it is written
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["exportTrustList"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/trust-list/{id}/versions": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List what a trust list was before
+     * @description The newest first unless stated, without the list as it is now; the latest 50 are kept. The `Link` header with `rel="next"` leads to the next page; a page of long lists holds fewer than `limit`.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["listTrustListVersions"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/trust-list/{id}/versions/{versionId}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read what a trust list was before
+     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getTrustListVersion"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/trust/lists": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * See which trust lists of others are followed, and what is held against them
+     * @description Those first that need somebody to look at them. At most 500, in all processes.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    get: operations["listFollowedTrustLists"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/trust/lists/{id}/confirm-signer": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Confirm who signs a trust list from now on
+     * @description The certificate that waits is added to the signers wherever a configuration names the list under those that it has now. It takes the roles that writing these configurations takes.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["confirmTrustListSigner"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/trust/forecast": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * See what ends when, and what fails then
+     * @description Own certificates and authorities, lists that are followed and published, their signers, anchors and registration certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads to the next page.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    get: operations["forecastTrust"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/registrar/config": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the login at the registrar
+     * @description Secrets are never shown.
+     *
+     *     Needs one of the roles: `registrar:manage`.
+     */
+    get: operations["getRegistrarConfiguration"];
+    put?: never;
+    /**
+     * Create or replace the login at the registrar
+     * @description The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of the registrar. Below `registrarUrl` the service calls `GET /relying-parties`, `POST /access-certificates` (`rpId`, `dns`, `publicKey`; answered by `id` and `crt`), `POST /registration-certificates` and `GET /registration-certificates/{id}` (answered by `id` and `jwt`, an `rc-wrp+jwt` of ETSI TS 119 475).
+     *
+     *     Needs one of the roles: `registrar:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["replaceRegistrarConfiguration"];
+    /**
+     * Remove the login at the registrar
+     * @description Needs one of the roles: `registrar:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["deleteRegistrarConfiguration"];
+    options?: never;
+    head?: never;
+    /**
+     * Change members of the login at the registrar
+     * @description Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: then they are given again. The result is tried before it is stored.
+     *
+     *     Needs one of the roles: `registrar:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    patch: operations["updateRegistrarConfiguration"];
+    trace?: never;
+  };
+  "/registrar/access-certificate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Obtain an access certificate for a key chain
+     * @description Requests to wallets are signed under it from then on; those that are under way are answered under the former.
+     *
+     *     Needs one of the roles: `registrar:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["orderAccessCertificate"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/registrar/registration-certificate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Obtain a registration certificate
+     * @description Presentation configurations obtain theirs by themselves (`registrationCert`). This issues one by hand, looks one up, or checks one that was obtained elsewhere.
+     *
+     *     Needs one of the roles: `registrar:manage`.
+     */
+    post: operations["orderRegistrationCertificate"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/webhook-secret": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read how calls of backends are signed
+     * @description Secrets are never shown; one who lost the secret rotates it.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getWebhookSecret"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Switch the signatures of calls of backends on or off
+     * @description Needs both roles. Every call is signed unless this says otherwise. Without signatures backends have the key of a webhook alone, and for the `callbackUrl` of a web step nothing at all.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    patch: operations["updateWebhookSecret"];
+    trace?: never;
+  };
+  "/webhook-secret/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Make a new secret for calls of backends
+     * @description Needs both roles. The new secret is returned here, once. Until the end of the overlap calls bear a signature of each secret; there are at most 3 former ones, and the oldest ends early. This does not switch signing on.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    post: operations["rotateWebhookSecret"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/cache/stats": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * See which lists of others are kept
+     * @description Of the process that answers; each has copies of its own.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     */
+    get: operations["getCacheStatistics"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/cache": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Forget all lists of others
+     * @description The next check fetches them.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["clearCaches"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/cache/trust-list": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Forget the trust lists of others
+     * @description The next check fetches them.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["clearTrustListCache"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/cache/status-list": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Forget the status lists of others
+     * @description The next check fetches them.
+     *
+     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *
+     *     Not for clients that are restricted to some configurations.
+     */
+    delete: operations["clearStatusListCache"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/audit-log": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the audit log
+     * @description Every administrative change, revocations among them, the newest first unless stated. `clients:manage` reads the log of its tenant; `tenants:manage` that of the service, which repeats what accounts without tenant do to tenants, or with `tenant` that of a tenant. The `Link` header with `rel="next"` leads to the next page. `npm run audit:verify` finds what was altered or removed in the database.
+     *
+     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     */
+    get: operations["listAuditEntries"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Name and version of the service */
+    get: operations["getService"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/health": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Whether the service and what it depends on work */
+    get: operations["getHealth"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/health/live": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Whether the process answers; nothing else is looked at */
+    get: operations["getLiveness"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/health/ready": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Whether the process is to be sent requests */
+    get: operations["getReadiness"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/console": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The console, as a page */
+    get: operations["getConsole"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/console/{file}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A file of the console */
+    get: operations["getConsoleFile"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/openapi.json": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** This description (OpenAPI 3.1) */
+    get: operations["getApiDocument"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/docs": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** This description as a page */
+    get: operations["getApiPage"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/docs/{file}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A file of the page */
+    get: operations["getApiPageFile"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/deferred_credential": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Fetch a deferred credential, as wallets did before OpenID4VCI 1.0
+     * @description Answers 400 `issuance_pending` with an `interval` until the credential is ready.
+     */
+    get: operations["pollDeferredCredential"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export interface webhooks {
+  claims: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Claims for a credential, when a wallet asks for it
+     * @description `claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.
+     *
+     *     A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a reason; the wallet gets `credential_request_denied` without one, and the backend is not asked again. In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) do not fit.
+     *
+     *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
+     *
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *
+     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     */
+    post: operations["claimsWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  notification: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * What became of a credential in the wallet
+     * @description `notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells twice is delivered once. An offer that is burnt before anything was collected is a `credential_failure` of each of its credentials, under the id of the delivery.
+     *
+     *     A failure is noted in `deliveries` of the session and changes nothing else; the wallet hears of none.
+     *
+     *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
+     *
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *
+     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     */
+    post: operations["notificationWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  presentation: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * What a wallet presented
+     * @description `webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a response that was refused.
+     *
+     *     A failure fails the session with `webhook_failed`, and the wallet is told that its response was refused. In an interactive authorization the wallet gets `access_denied` and has to begin again. A failure to take a refusal changes nothing.
+     *
+     *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
+     *
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *
+     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     */
+    post: operations["presentationWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  webStep: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Whether the user is done with a page before an issuance
+     * @description `callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.
+     *
+     *     A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its report says why.
+     *
+     *     The call bears no key; `auth_session` is known only to the service, the page and its visitor.
+     *
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *
+     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     */
+    post: operations["webStepWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export interface components {
+  schemas: {
+    AccessTokenRequest: {
+      /** @description `client_credentials` */
+      grant_type: string;
+      client_id?: string;
+      client_secret?: string;
+    };
+    ConsoleTicket: {
+      /** @description From the link that the start printed */
+      ticket: string;
+    };
+    TenantCreation: {
+      /** @description First segment of all its addresses for wallets; never changes */
+      id: string;
+      /** @description For people; wallets see `display` of the issuer */
+      name: string;
+      /** @description For administrators */
+      description?: string | null;
+      /** @description Roles of the client `<tenant>-admin`, which is made with them; its secret is shown once */
+      roles?: components["schemas"]["Role"][];
+      /** @description How long sessions are kept */
+      sessionConfig?: components["schemas"]["SessionStorageConfig"] | null;
+      /** @description Shape of status lists that are made from now on */
+      statusListConfig?: components["schemas"]["StatusListConfig"] | null;
+      /** @description Where its next keys are made, of `GET /key-chain/providers`; null: as `KMS_CONFIG` says. Keys that it has stay where they are */
+      kms?: string | null;
+      /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
+      profile?: ("haip" | "eu") | null;
+      /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
+      organization?: string | null;
+      /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
+      organizationIdentifier?: string | null;
+      /** @description Where it is at home (ISO 3166-1), in certificates made from now on; readers of driving licences demand it */
+      country?: string | null;
+      /** @description A page, mail address (`mailto:`) or telephone (`tel:`) at which it is reached, in certificates made from now on and in trust lists */
+      contact?: string | null;
+      /** @description Where it is found, for trust lists */
+      address?: components["schemas"]["TenantAddress"] | null;
+    };
+    /**
+     * @description What a client may do; `presentation:offer` is taken for `presentation:request`
+     * @enum {string}
+     */
+    Role: "presentation:manage" | "presentation:request" | "issuance:manage" | "issuance:offer" | "clients:manage" | "tenants:manage" | "registrar:manage";
+    SessionStorageConfig: {
+      /** @description Seconds that a session lives; `SESSION_TTL` unless stated */
+      ttlSeconds?: number | null;
+      /**
+       * @description What becomes of ended sessions: removed, or kept without what was asked for and what came of it
+       * @enum {string}
+       */
+      cleanupMode?: "full" | "anonymize";
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    StatusListConfig: {
+      /** @description Entries of a list; `STATUS_CAPACITY` unless stated */
+      capacity?: number | null;
+      /** @description Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated */
+      bits?: (1 | 2 | 4 | 8) | null;
+      /** @description Seconds that a list token is valid; `STATUS_TTL` unless stated */
+      ttl?: number | null;
+      /** @description Publishes changes at once; otherwise when the published token ends */
+      immediateUpdate?: boolean | null;
+      /** @description Names the lists in one document; true unless stated */
+      enableAggregation?: boolean | null;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    TenantAddress: {
+      streetAddress: string;
+      locality?: string | null;
+      stateOrProvince?: string | null;
+      postalCode?: string | null;
+      /** @description That of the tenant unless stated */
+      country?: string | null;
+    };
+    TenantUpdate: {
+      /** @description For people; wallets see `display` of the issuer */
+      name?: string;
+      /** @description For administrators */
+      description?: string | null;
+      /**
+       * @description A suspended tenant is refused to its clients and to wallets; its status lists are still served
+       * @enum {string}
+       */
+      status?: "active" | "suspended";
+      /** @description Roles of the client `<tenant>-admin`, which is made with them; its secret is shown once */
+      roles?: components["schemas"]["Role"][];
+      /** @description How long sessions are kept */
+      sessionConfig?: components["schemas"]["SessionStorageConfig"] | null;
+      /** @description Shape of status lists that are made from now on */
+      statusListConfig?: components["schemas"]["StatusListConfig"] | null;
+      /** @description Where its next keys are made, of `GET /key-chain/providers`; null: as `KMS_CONFIG` says. Keys that it has stay where they are */
+      kms?: string | null;
+      /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
+      profile?: ("haip" | "eu") | null;
+      /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
+      organization?: string | null;
+      /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
+      organizationIdentifier?: string | null;
+      /** @description Where it is at home (ISO 3166-1), in certificates made from now on; readers of driving licences demand it */
+      country?: string | null;
+      /** @description A page, mail address (`mailto:`) or telephone (`tel:`) at which it is reached, in certificates made from now on and in trust lists */
+      contact?: string | null;
+      /** @description Where it is found, for trust lists */
+      address?: components["schemas"]["TenantAddress"] | null;
+      readonly id?: string;
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      readonly clients?: {
+        clientId: string;
+        roles: components["schemas"]["Role"][];
+        description: string | null;
+        tenantId: string | null;
+        tenant: components["schemas"]["TenantReference"] | null;
+        /** @description Ids of the configurations that the client may use; empty or null means all */
+        allowedPresentationConfigs: string[] | null;
+        /** @description Ids of the configurations that the client may use; empty or null means all */
+        allowedIssuanceConfigs: string[] | null;
+        /** Format: date-time */
+        createdAt: string;
+        /** Format: date-time */
+        updatedAt: string;
+        /** @description Shown once, when new */
+        secret?: string;
+      }[];
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    OfferRequest: {
+      /**
+       * @description `dc-api` adds the offer for the Digital Credentials API to the answer
+       * @enum {string}
+       */
+      response_type: "uri" | "dc-api";
+      /**
+       * @description `pre_authorized_code`: whoever opens the offer, with the transaction code if there is one, gets the credential. `authorization_code`: an authorization server comes first; the page of the built-in one asks for approval and authenticates nobody
+       * @enum {string}
+       */
+      flow: "authorization_code" | "pre_authorized_code";
+      /** @description What is offered: ids of credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1) */
+      credentialConfigurationIds: string[];
+      /** @description Where claims come from, by configuration id. The first that exists counts, whole, nothing is merged: inline claims or webhook here, `claimsWebhook` of the configuration, its static claims */
+      credentialClaims?: {
+        [key: string]: {
+          /**
+           * @description The claims themselves
+           * @constant
+           */
+          type: "inline";
+          /** @description The claims; checked against schema and format at once */
+          claims: {
+            [key: string]: components["schemas"]["Json"];
+          };
+        } | {
+          /**
+           * @description Asked when a wallet asks for the credential
+           * @constant
+           */
+          type: "webhook";
+          /** @description See `claims` among the webhooks */
+          webhook: {
+            /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+            url: string;
+            /** @description A header that the call bears; without it none */
+            auth?: {
+              /** @constant */
+              type: "apiKey";
+              config: {
+                /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+                headerName: string;
+                /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+                value: string;
+              };
+            };
+          };
+        };
+      };
+      /** @description Transaction code that the user enters, for pre_authorized_code only: 1 to 256 characters, without control characters and without a space at either end, which wallets drop. Send it on another way than the offer; the wallet learns its length and whether it is digits. After 5 wrong ones the offer is of no use any more, so four digits or more keep out who guesses */
+      tx_code?: string;
+      /** @description What the wallet tells its user about the code, such as where it was sent */
+      tx_code_description?: string;
+      /** @description Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` or one of `authServers`; with pre_authorized_code only the first. Unless stated the one that the tenant prefers, and for configurations with `iaeActions` the first */
+      authorization_server?: string;
+      /** @description Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations */
+      notifyWebhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      };
+      /** @description what starts the wallet: openid-credential-offer:// unless stated, haip-vci://, or the address of a wallet of yours */
+      invocationUri?: string;
+      /** @description The name that you have for it, such as the number of an order: `GET /session?q=` finds it. It need not be unique, and wallets never see it */
+      reference?: string;
+      /** @description seconds until the offer ends; never longer than a session of the tenant lives */
+      expiresIn?: number;
+    };
+    IssuanceConfigurationInput: {
+      /** @description How wallets show the issuer, by language; an empty list says nothing of it */
+      display: components["schemas"]["DisplayInfo"][];
+      /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
+      signingKeyId?: string | null;
+      /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one. Unless stated: `1` */
+      batchSize?: number;
+      /** @description Refuses access tokens that are not bound to a key (RFC 9449). Unless stated: `true` */
+      dPopRequired?: boolean;
+      /** @description Server nonces in DPoP proofs (RFC 9449 section 8); `optional` unless stated, `required` under a profile */
+      dPopNonce?: ("off" | "optional" | "required") | null;
+      /** @description Refuses wallets without an attestation of a provider on `walletProviderTrustLists`, except `walletClients`. Without lists no attestation is accepted. False unless stated, true under a profile */
+      walletAttestationRequired?: boolean | null;
+      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` does not count. Unless stated: `[]` */
+      walletProviderTrustLists?: string[];
+      /** @description who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from then on; lists of this service are signed by its own keys. Unless stated: `[]` */
+      walletProviderTrustListCertificates?: string[];
+      /** @description Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned */
+      algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
+      /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
+      attestationMaxAgeSeconds?: number | null;
+      /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
+      preferredClientStatusPeriod?: number | null;
+      /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
+      walletClients?: components["schemas"]["WalletClient"][];
+      /** @description What is known of single providers of attested wallets, beyond that the lists name them. Unless stated: `[]` */
+      walletProviders?: components["schemas"]["WalletProvider"][];
+      /** @description The server that is part of the issuer */
+      builtInAs?: {
+        /** @description false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens end. Offers by pre-authorized code and configurations with `iaeActions` need it. Unless stated: `true` */
+        enabled?: boolean;
+        /** @description Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has no `iaeActions`. At the chained and external servers wallets may always begin so. Unless stated: `false` */
+        walletInitiated?: boolean;
+      } | null;
+      /** @description Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; `issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused. Unless stated: `[]` */
+      authServers?: string[];
+      /** @description A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. Claims of the login reach the claims webhook as `identity` */
+      chainedAs?: components["schemas"]["ChainedAsConfig"] | null;
+      /** @description Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the chained one, then the built-in one */
+      preferredAuthServer?: string | null;
+      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu` */
+      registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
+      /** @description lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that session. 0 issues and takes none. Unless stated: `2592000` */
+      refreshTokenSeconds?: number;
+      /**
+       * @description encrypted credential requests. Unless stated: `"optional"`
+       * @enum {string}
+       */
+      requestEncryption?: "off" | "optional" | "required";
+      /**
+       * @description encrypted credential responses. Unless stated: `"optional"`
+       * @enum {string}
+       */
+      responseEncryption?: "off" | "optional" | "required";
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    DisplayInfo: {
+      /** @description Name of the issuer as wallets show it */
+      name: string;
+      /** @description BCP 47, such as en or de-AT; each language at most once */
+      locale?: string;
+      /** @description Of the issuer */
+      logo?: {
+        /** @description https or data URL of an image */
+        uri: string;
+        /** @description For those who do not see it */
+        alt_text?: string;
+      };
+    };
+    WalletClient: {
+      /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one */
+      client_id: string;
+      /** @description Its public keys: ES256, ES384, ES512 or EdDSA */
+      jwks?: {
+        keys: {
+          [key: string]: components["schemas"]["Json"];
+        }[];
+      };
+      /** @description Where they are found, in place of `jwks` */
+      jwks_uri?: string;
+      /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
+      redirect_uris?: string[];
+    } & (unknown | unknown);
+    WalletProvider: {
+      /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
+      certificates: string[];
+      /** @description Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused */
+      client_ids: string[];
+      /** @description Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always */
+      redirect_uris?: string[];
+    };
+    ChainedAsConfig: {
+      /** @description false: its addresses answer 404 and its tokens are refused. Unless stated: `true` */
+      enabled?: boolean;
+      /** @description the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims of its ID token, of its userinfo endpoint, and of its access token where that is a JWT of its own, reach the claims webhook as `identity.token_claims` */
+      upstream: {
+        /** @description found by OpenID Connect Discovery */
+        issuer: string;
+        /** @description our client there */
+        clientId: string;
+        /** @description none for a public client; PKCE is used always */
+        clientSecret?: string;
+        /** @description Unless stated: `["openid","profile"]` */
+        scopes?: string[];
+        /** @description false: its userinfo endpoint is not asked; unless stated it is, where it has one, and a login fails when that gives no claims of the same user, for example since access tokens are for another API */
+        userinfo?: boolean;
+      };
+      /** @description Unless stated: `{"lifetimeSeconds":3600}` */
+      token?: {
+        /** @description of access tokens; those that no key is bound to live 300 seconds at most. Unless stated: `3600` */
+        lifetimeSeconds?: number;
+        /** @description key chain that signs access tokens; the default of the tenant unless given */
+        signingKeyId?: string | null;
+      };
+      /** @description false: access tokens without a key are issued, too. Unless stated: `true` */
+      requireDPoP?: boolean;
+      /** @description ask users, after their login, before a browser goes to an address that is not registered for a wallet that authenticated (`walletClients`, `walletProviders`); switched off, anybody who sends a link to a user with a session at the upstream gets the credentials of that user unseen. Unless stated: `true` */
+      confirmUnverifiedWallets?: boolean;
+    };
+    RegistrationCertificateRequest: {
+      /** @description A certificate that was obtained elsewhere */
+      jwt?: string;
+      /** @description One that the registrar has issued */
+      id?: string;
+      /** @description One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and `purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration */
+      body?: {
+        /** @description Where users read it */
+        privacy_policy?: string;
+        support_uri?: string;
+        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        intermediary?: string | {
+          sub: string;
+          sname?: string;
+        };
+        /** @description Why the data is asked for, by language */
+        purpose?: {
+          lang: string;
+          content: string;
+        }[];
+        credentials?: {
+          format: string;
+          meta: {
+            [key: string]: components["schemas"]["Json"];
+          };
+          claims?: {
+            path: (string | null | number)[];
+          }[];
+        }[];
+        provided_attestations?: {
+          format: string;
+          meta: {
+            [key: string]: components["schemas"]["Json"];
+          };
+        }[];
+      };
+    } & (unknown | unknown | unknown);
+    CredentialConfigurationInput: {
+      /** @description `credential_configuration_id` of wallets and offers */
+      id: string;
+      /** @description What wallets are told, and the format */
+      config: components["schemas"]["CredentialConfig"];
+      /** @description For administrators, and in the metadata of a hosted type */
+      description?: string | null;
+      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
+      vct?: (string | components["schemas"]["TypeMetadata"]) | null;
+      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
+      vctIntegrity?: boolean | null;
+      /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
+      claims?: {
+        [key: string]: components["schemas"]["Json"];
+      } | null;
+      /** @description Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks */
+      claimsWebhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      /** @description Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      notificationWebhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      /** @description What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role `presentation:manage` or `presentation:request`. With any, the credential is issued in no other way: not by pre-authorized code, pushed request or external server */
+      iaeActions?: components["schemas"]["InteractiveAction"][] | null;
+      /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
+      embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicy"] | null;
+      /** @description dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      disclosureFrame?: {
+        [key: string]: components["schemas"]["Json"];
+      } | null;
+      /** @description Binds each credential to a key that the wallet proves; an mdoc is always bound. Unless stated: `true` */
+      keyBinding?: boolean;
+      /** @description at least one; default jwt, with keyAttestationsRequired both */
+      proofTypes?: ("jwt" | "attestation")[];
+      /** @description Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile `eu` any attestation unless stated */
+      keyAttestationsRequired?: {
+        /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+        key_storage?: string[];
+        /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+        user_authentication?: string[];
+        /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+        preferred_key_storage_status_period?: number;
+      } | null;
+      /** @description How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded under the profile `eu` */
+      credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
+      /** @description Key chain with the usage `signing` that signs it; the oldest such one unless stated */
+      keyChainId?: string | null;
+      /** @description Gives each credential an entry in a status list; without it none can be revoked. Unless stated: `false` */
+      statusManagement?: boolean;
+      /** @description Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where attestations of wallets or of keys are required; see docs/wallet-attestations.md */
+      followWalletStatus?: boolean | null;
+      /** @description How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet asks; 100 unless stated. Later ones are denied */
+      maxIssuances?: number | null;
+      /** @description Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the credential lives; claims without them are not issued. Needs statusManagement */
+      subjectClaims?: string[][] | null;
+      /** @description Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials */
+      oneActiveSet?: boolean | null;
+      /** @description seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy loses a random part of up to a tenth */
+      lifeTime?: number | null;
+      /** @description JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
+      schema?: {
+        [key: string]: components["schemas"]["Json"];
+      } | null;
+      /** @description The older name of `keyChainId`; where both stand they are alike */
+      certId?: string | null;
+      /** @description Null: the default of the tenant signs */
+      readonly keyChain?: components["schemas"]["KeyChain"] | null;
+      /** @description The same, by its older name */
+      readonly cert?: components["schemas"]["Certificate"] | null;
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    } & unknown;
+    CredentialConfig: {
+      /**
+       * @description SD-JWT VC or ISO mdoc
+       * @enum {string}
+       */
+      format: "dc+sd-jwt" | "mso_mdoc";
+      /** @description How wallets show it, by language; most show the id of the configuration where there is none */
+      display?: {
+        /** @description Name of the credential as wallets show it */
+        name: string;
+        /** @description BCP 47, such as en or de-AT; each language at most once */
+        locale?: string;
+        /** @description For the user */
+        description?: string;
+        /** @description Such as #12355b */
+        background_color?: string;
+        /** @description Such as #ffffff */
+        text_color?: string;
+        /** @description Behind the card */
+        background_image?: {
+          /** @description https or data URL of an image */
+          uri: string;
+        };
+        /** @description On the card */
+        logo?: {
+          /** @description https or data URL of an image */
+          uri: string;
+          /** @description For those who do not see it */
+          alt_text?: string;
+        };
+      }[];
+      /** @description What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it */
+      scope?: string;
+      /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
+      claims?: {
+        /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
+        path: (string | number | null)[];
+        /** @description Every credential has it; claims without it are not issued */
+        mandatory?: boolean;
+        /** @description How wallets call it, by language */
+        display?: {
+          /** @description Label of the claim */
+          name: string;
+          /** @description BCP 47, such as en or de-AT; each language at most once */
+          locale?: string;
+        }[];
+      }[];
+      /** @description mso_mdoc: the document type */
+      docType?: string;
+      /** @description mso_mdoc: where claims without a namespace belong */
+      namespace?: string;
+      /** @description mso_mdoc: the elements of every document without claims of its own, by namespace */
+      claimsByNamespace?: {
+        [key: string]: {
+          [key: string]: components["schemas"]["Json"];
+        };
+      };
+      /** @description Need not be stated. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; another one is refused */
+      cryptographic_binding_methods_supported?: string[];
+      /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
+      credential_signing_alg_values_supported?: (string | number)[];
+    } & unknown;
+    TypeMetadata: {
+      /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
+      vct?: string;
+      /** @description For developers; the first display name unless stated */
+      name?: string;
+      /** @description For developers; that of the configuration unless stated */
+      description?: string;
+      /** @description The type that this one specializes */
+      extends?: string;
+      /** @description Hash of its document, such as sha256-… */
+      "extends#integrity"?: string;
+      /** @description A JSON Schema for readers; not applied here */
+      schema_uri?: string;
+      /** @description Its hash, such as sha256-… */
+      "schema_uri#integrity"?: string;
+      /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
+      display?: (({
+        /** @description BCP 47, such as en or de-AT; each language at most once */
+        locale?: string;
+        /** @description BCP 47, such as en or de-AT; each language at most once */
+        lang?: string;
+        /** @description Of the type, for users */
+        name: string;
+        description?: string;
+        rendering?: {
+          simple?: {
+            logo?: {
+              /** @description http or https address, or a data URL of an image */
+              uri: string;
+              "uri#integrity"?: string;
+              alt_text?: string;
+            } & {
+              [key: string]: unknown;
+            };
+            background_image?: {
+              /** @description http or https address, or a data URL of an image */
+              uri: string;
+              "uri#integrity"?: string;
+              alt_text?: string;
+            } & {
+              [key: string]: unknown;
+            };
+            background_color?: string;
+            text_color?: string;
+          } & {
+            [key: string]: unknown;
+          };
+          svg_templates?: ({
+            uri: string;
+            "uri#integrity"?: string;
+            properties?: {
+              /** @enum {string} */
+              orientation?: "portrait" | "landscape";
+              /** @enum {string} */
+              color_scheme?: "light" | "dark";
+              /** @enum {string} */
+              contrast?: "normal" | "high";
+            } & {
+              [key: string]: unknown;
+            };
+          } & {
+            [key: string]: unknown;
+          })[];
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      }) & (unknown | unknown))[];
+      /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
+      claims?: ({
+        /** @description Member names, positions, or null for all entries of an array */
+        path: (string | number | null)[];
+        display?: (({
+          /** @description BCP 47, such as en or de-AT; each language at most once */
+          locale?: string;
+          /** @description BCP 47, such as en or de-AT; each language at most once */
+          lang?: string;
+          /** @description Of the claim, for users */
+          label: string;
+          description?: string;
+        } & {
+          [key: string]: unknown;
+        }) & (unknown | unknown))[];
+        /** @description Credentials without it are not issued */
+        mandatory?: boolean;
+        /**
+         * @description Whether holders can withhold it; the frame of the configuration has to say the same
+         * @enum {string}
+         */
+        sd?: "always" | "allowed" | "never";
+        svg_id?: string;
+      } & {
+        [key: string]: unknown;
+      })[];
+    } & {
+      [key: string]: unknown;
+    };
+    InteractiveAction: {
+      /**
+       * @description The wallet presents credentials first
+       * @constant
+       */
+      type: "openid4vp_presentation";
+      /** @description A name for the administrator; wallets never see it */
+      label?: string;
+      /** @description Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as `credentials` */
+      presentationConfigId: string;
+    } | {
+      /**
+       * @description The user visits a page of yours first
+       * @constant
+       */
+      type: "redirect_to_web";
+      /** @description A name for the administrator; wallets never see it */
+      label?: string;
+      /** @description The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter return_to is appended: where the page sends the browser when the user is done, with &error=access_denied when the user gave up. */
+      url: string;
+      /** @description Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without it the return of the browser is believed, which every user can bring about, so the page then informs only. */
+      callbackUrl?: string;
+      /** @description For the administrator */
+      description?: string;
+    };
+    DisclosurePolicy: {
+      /**
+       * @description To anybody
+       * @constant
+       */
+      policy: "none";
+    } | {
+      /**
+       * @description To the relying parties that are named
+       * @constant
+       */
+      policy: "allowList";
+      /** @description Relying parties, by the names that wallets find in their access certificates; at least one */
+      values: string[];
+    } | {
+      /**
+       * @description To relying parties whose certificates one of these vouches for
+       * @constant
+       */
+      policy: "rootOfTrust";
+      /** @description Names of the authorities, at least one */
+      values: string | string[];
+    } | {
+      /**
+       * @description To relying parties that present an attestation
+       * @constant
+       */
+      policy: "attestationBased";
+      /** @description Any of these is enough */
+      values: {
+        /** @description DCQL claims queries */
+        claims?: {
+          [key: string]: components["schemas"]["Json"];
+        }[];
+        /** @description DCQL credential queries for what the relying party presents */
+        credentials: {
+          [key: string]: components["schemas"]["Json"];
+        }[];
+        /** @description DCQL credential sets over these */
+        credential_sets?: {
+          [key: string]: components["schemas"]["Json"];
+        }[];
+      }[];
+    };
+    CredentialReusePolicy: {
+      /**
+       * @description The policies of the ARF
+       * @constant
+       */
+      id: "arf_annex_ii";
+      /** @description What is preferred comes first */
+      options: {
+        /** @description `once_only` (method A) or `limited_time` (B), one of both and never both together; `rotating-batch` (C) and `per-relying-party` (D) besides, for wallets that know them. What is preferred comes first */
+        details: ("once_only" | "limited_time" | "rotating-batch" | "per-relying-party")[];
+        /** @description Copies of one request, for all methods but `limited_time`; more are refused */
+        batch_size?: number;
+        /** @description `once_only`, `per-relying-party`: wallets ask for another batch when so few are left unused; below batch_size */
+        reissue_trigger_unused?: number;
+        /** @description All methods but `once_only`: seconds before the end at which wallets ask for new ones; below lifeTime */
+        reissue_trigger_lifetime_left?: number;
+      }[];
+    };
+    DeferredCompletion: {
+      /** @description ready-made, for a request with one key */
+      credential?: string;
+      /** @description ready-made, at most one per key */
+      credentials?: string[];
+      /** @description signed by the service, one credential per key */
+      claims?: {
+        [key: string]: components["schemas"]["Json"];
+      };
+    } & (unknown | unknown | unknown);
+    DeferredFailure: {
+      /** @description for the operator; wallets never see it */
+      errorMessage: string;
+    };
+    PresentationRequest: {
+      /**
+       * @description uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get
+       * @enum {string}
+       */
+      response_type: "uri" | "dc-api";
+      /** @description id of the presentation configuration */
+      requestId: string;
+      /** @description instead of the configured one */
+      webhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      };
+      /** @description instead of the configured one; nobody is redirected with dc-api */
+      redirectUri?: string;
+      /** @description instead of the configured; empty: none */
+      transaction_data?: components["schemas"]["TransactionData"][];
+      /** @description The name that you have for it, such as the number of an order: `GET /session?q=` finds it. It need not be unique, and wallets never see it */
+      reference?: string;
+      /** @description With dc-api: the one of the expectedOrigins whose page asks */
+      origin?: string;
+    };
+    TransactionData: {
+      type: string;
+      credential_ids: string[];
+      transaction_data_hashes_alg?: ("sha-256" | "sha-384" | "sha-512")[];
+    } & {
+      [key: string]: unknown;
+    };
+    PresentationConfigurationInput: {
+      id: string;
+      dcql_query: {
+        credentials: {
+          id: string;
+          format: string;
+          meta: {
+            [key: string]: unknown;
+          };
+          multiple?: boolean;
+          claims?: {
+            id?: string;
+            /** @description Member names, positions, or null for all entries of an array; it begins with a name */
+            path: (string | null | number)[] & unknown;
+            values?: (string | number | boolean)[];
+            /** @description mso_mdoc alone: whether the element will be stored */
+            intent_to_retain?: boolean;
+          }[];
+          claim_sets?: string[][];
+          /** @description Whose credentials will do. aki: the key identifier, base64url, of an anchor of this configuration that vouches for the credential itself, or the SHA-1 hash of its key where its certificate has none; what the chain of a credential says of itself does not count. etsi_tl: the address of a trust list among the anchors */
+          trusted_authorities?: {
+            type: string;
+            values: string[];
+          }[];
+          require_cryptographic_holder_binding?: boolean;
+        }[];
+        credential_sets?: {
+          options: string[][];
+          required?: boolean;
+        }[];
+      };
+      description?: string | null;
+      /** @description seconds for which a request can be answered; the session of a request lives as long, also where sessions of the tenant are kept for less. Bounded to a year, since the access certificate that signs it ends. Unless stated: `300` */
+      lifeTime?: number;
+      transaction_data?: components["schemas"]["TransactionData"][] | null;
+      /** @description For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to let the device sign it */
+      transactionDataElements?: {
+        [key: string]: {
+          namespace: string;
+          element: string;
+        };
+      } | null;
+      /** @description For transaction data of a strong customer authentication whose type is one of a rulebook: by type, the schema of TS12 that its payload has. Types that TS12 itself defines need no entry. Payloads are checked when they are written, and a key binding that confirms one says how the user was authenticated */
+      transactionDataSchemas?: {
+        [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
+      } | null;
+      registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
+      /** @description Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it: without such a certificate it is kept here and shown to nobody else */
+      purpose?: {
+        lang: string;
+        content: string;
+      }[] | null;
+      webhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      attached?: {
+        format: string;
+        data: {
+          [key: string]: components["schemas"]["Json"];
+        } | string;
+        credential_ids?: string[];
+      }[] | null;
+      redirectUri?: string | null;
+      /** @description What sessions and backends get of a credential: unless stated disclosed, all that the wallet showed, without what binds it to its holder and its status; with requested the claims that were asked for */
+      values?: ("disclosed" | "requested") | null;
+      /** @description Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not through the Digital Credentials API, which redirects nobody */
+      requireResponseCode?: boolean | null;
+      accessKeyChainId?: string | null;
+      /** @description Whose credentials are accepted; unless stated those of the own authorities. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written */
+      trustAnchors?: components["schemas"]["TrustAnchor"][];
+      /** @description What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the licence. With none they are judged like signers of other mdocs */
+      mdlProfile?: ("iso-18013-5" | "none") | null;
+      /** @description Whether each SD-JWT VC is held against the metadata of its type: claims that must, or must not, be selectively disclosable (sd), and mandatory ones that nobody may withhold. Metadata of types that this tenant hosts are at hand; others are fetched from the type, an https address, by the hash in the credential (vct#integrity). What cannot be had refuses. Unless stated off */
+      typeMetadata?: ("off" | "enforced") | null;
+      /** @description Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that they name, or with the responder (OCSP) where they name that alone: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot be told, which the report says; required refuses both */
+      certificateRevocation?: ("off" | "if-available" | "required") | null;
+      /**
+       * @description direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API. Unless stated: `"direct_post.jwt"`
+       * @enum {string}
+       */
+      responseMode?: "direct_post.jwt" | "direct_post";
+      /**
+       * @description How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the host of PUBLIC_URL, or unsigned by the address of the answer. Unless stated: `"x509_hash"`
+       * @enum {string}
+       */
+      clientIdPrefix?: "x509_hash" | "x509_san_dns" | "redirect_uri";
+      /**
+       * @description post invites wallets to say what they support, and to bring a nonce. Unless stated: `"get"`
+       * @enum {string}
+       */
+      requestUriMethod?: "get" | "post";
+      /** @description what starts the wallet: openid4vp://, haip-vp://, or the https address of one. Unless stated: `"openid4vp://"` */
+      invocationUri?: string;
+      /** @description Sent as client_name of client_metadata: who asks, as wallets may show it. OpenID4VP 1.0 does not define it: most wallets pass it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here */
+      clientName?: string | null;
+      /** @description Sent as logo_uri of client_metadata, like clientName */
+      logoUri?: string | null;
+      /** @description whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL */
+      expectedOrigins?: string[] | null;
+      /**
+       * @description requests through the Digital Credentials API: signed by the access key, unsigned, or signed by several keys (OpenID4VP 1.0 appendix A.3.2), those of furtherAccessKeyChainIds besides. Unless stated: `"signed"`
+       * @enum {string}
+       */
+      dcApiRequest?: "signed" | "unsigned" | "multisigned";
+      /** @description With dcApiRequest multisigned: further key chains that sign the same request, for wallets that know the verifier by another certificate. A registration certificate has to be of all their subjects */
+      furtherAccessKeyChainIds?: string[] | null;
+      /** @description What the browser is offered: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, for mdocs alone, as some platforms know nothing else), or both in one request. org-iso-mdoc is made for one page: a request names its origin where there are several expectedOrigins. Unless stated: `["openid4vp"]` */
+      dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[];
+      /** @description The older name of `accessKeyChainId`; where both stand they are alike */
+      accessCertId?: string | null;
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    TrustAnchor: {
+      /** @description PEM; a CA certificate, or the own certificate of an issuer. Certificates of different keys have different key identifiers */
+      certificate: string;
+      /** @description true: what is signed by this very certificate is accepted, whatever it calls itself and is for, and nothing that it certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it */
+      pin?: boolean;
+    } | {
+      /**
+       * @description every own key chain that issues, as they are at each moment
+       * @constant
+       */
+      ownAuthorities: true;
+    } | ({
+      /** @description the CA of an own key chain that issues */
+      keyChainId?: string;
+      /** @description The older name of `keyChainId`; where both stand they are alike */
+      certId?: string;
+    } & (unknown | unknown)) | {
+      /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
+      trustList: string;
+      /** @description PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service */
+      signedBy?: string[];
+      /** @description Services whose certificates are accepted; unless stated http://uri.etsi.org/19602/SvcType/PID/Issuance, http://uri.etsi.org/19602/SvcType/PubEAA/Issuance, http://uri.etsi.org/19602/SvcType/EAA/Issuance, http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance, http://uri.etsi.org/TrstSvc/Svctype/EAA/Q, http://uri.etsi.org/TrstSvc/Svctype/EAA/Pub-EAA, http://uri.etsi.org/TrstSvc/Svctype/EAA */
+      serviceTypes?: string[];
+      /**
+       * @description Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time
+       * @enum {string}
+       */
+      serviceStatusAt?: "check" | "issuance";
+      /** @description The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64 */
+      follow?: {
+        /** @description only lists of these territories, as the list of lists names them; all unless given */
+        territories?: string[];
+      };
+    };
+    PresentationConfigurationUpdate: {
+      id?: string;
+      dcql_query?: {
+        credentials: {
+          id: string;
+          format: string;
+          meta: {
+            [key: string]: unknown;
+          };
+          multiple?: boolean;
+          claims?: {
+            id?: string;
+            /** @description Member names, positions, or null for all entries of an array; it begins with a name */
+            path: (string | null | number)[] & unknown;
+            values?: (string | number | boolean)[];
+            /** @description mso_mdoc alone: whether the element will be stored */
+            intent_to_retain?: boolean;
+          }[];
+          claim_sets?: string[][];
+          /** @description Whose credentials will do. aki: the key identifier, base64url, of an anchor of this configuration that vouches for the credential itself, or the SHA-1 hash of its key where its certificate has none; what the chain of a credential says of itself does not count. etsi_tl: the address of a trust list among the anchors */
+          trusted_authorities?: {
+            type: string;
+            values: string[];
+          }[];
+          require_cryptographic_holder_binding?: boolean;
+        }[];
+        credential_sets?: {
+          options: string[][];
+          required?: boolean;
+        }[];
+      };
+      description?: string | null;
+      lifeTime?: number | null;
+      transaction_data?: components["schemas"]["TransactionData"][] | null;
+      transactionDataElements?: {
+        [key: string]: {
+          namespace: string;
+          element: string;
+        };
+      } | null;
+      transactionDataSchemas?: {
+        [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
+      } | null;
+      registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
+      purpose?: {
+        lang: string;
+        content: string;
+      }[] | null;
+      webhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      attached?: {
+        format: string;
+        data: {
+          [key: string]: components["schemas"]["Json"];
+        } | string;
+        credential_ids?: string[];
+      }[] | null;
+      redirectUri?: string | null;
+      values?: ("disclosed" | "requested") | null;
+      requireResponseCode?: boolean | null;
+      accessKeyChainId?: string | null;
+      trustAnchors?: components["schemas"]["TrustAnchor"][] | null;
+      mdlProfile?: ("iso-18013-5" | "none") | null;
+      typeMetadata?: ("off" | "enforced") | null;
+      certificateRevocation?: ("off" | "if-available" | "required") | null;
+      responseMode?: ("direct_post.jwt" | "direct_post") | null;
+      clientIdPrefix?: ("x509_hash" | "x509_san_dns" | "redirect_uri") | null;
+      requestUriMethod?: ("get" | "post") | null;
+      invocationUri?: string | null;
+      clientName?: string | null;
+      logoUri?: string | null;
+      expectedOrigins?: string[] | null;
+      dcApiRequest?: ("signed" | "unsigned" | "multisigned") | null;
+      furtherAccessKeyChainIds?: string[] | null;
+      dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[] | null;
+      /** @description The older name of `accessKeyChainId`; where both stand they are alike */
+      accessCertId?: string | null;
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    Revocation: {
+      sessionId: string;
+      /**
+       * @description 0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended change freely
+       * @enum {number}
+       */
+      status: 0 | 1 | 2;
+      credentialConfigurationId?: string;
+    };
+    SubjectRevocation: {
+      /** @description Of the person, as they were issued; what does not identify anybody is passed over */
+      claims: {
+        [key: string]: components["schemas"]["Json"];
+      };
+      /** @description Which of the claims identify the person; unless stated, what each credential configuration says. For credentials of a configuration that said something else, or is gone */
+      subjectClaims?: string[][];
+      /** @description Only credentials of this configuration; of all that the client may use unless stated */
+      credentialConfigurationId?: string;
+    };
+    ClientCreation: {
+      /** @description `client_id` at `POST /oauth2/token`; unique in the whole service */
+      clientId: string;
+      /** @description Only those that you hold yourself can be granted */
+      roles: components["schemas"]["Role"][];
+      /** @description Generated, and shown once, unless stated */
+      secret?: string;
+      /** @description For administrators */
+      description?: string | null;
+      /** @description ids of presentation configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      allowedPresentationConfigs?: string[] | null;
+      /** @description ids of credential configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      allowedIssuanceConfigs?: string[] | null;
+    };
+    ClientUpdate: {
+      /** @description Only those that you hold yourself can be granted */
+      roles: components["schemas"]["Role"][];
+      /** @description For administrators */
+      description?: string | null;
+      /** @description ids of presentation configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      allowedPresentationConfigs?: string[] | null;
+      /** @description ids of credential configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      allowedIssuanceConfigs?: string[] | null;
+      readonly clientId?: string;
+      readonly tenantId?: string | null;
+      readonly tenant?: components["schemas"]["TenantReference"] | null;
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    KeyChainCreation: {
+      id?: string;
+      description?: string | null;
+      /** @description Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated */
+      kmsProvider?: string;
+      /**
+       * @description One usage; `usages` takes several. `access` takes the role `presentation:manage`, all others `issuance:manage`
+       * @enum {string}
+       */
+      usageType?: "access" | "signing" | "trustList" | "statusList";
+      usages?: ("access" | "signing" | "trustList" | "statusList")[];
+      /**
+       * @description ES256 unless stated
+       * @enum {string}
+       */
+      algorithm?: "ES256" | "ES384" | "ES512" | "EdDSA";
+      /** @description Common name; the name of the tenant unless stated */
+      subjectName?: string;
+      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      country?: string;
+      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      organization?: string;
+      /** @description Whether the key is rotated by interval */
+      rotationEnabled?: boolean;
+      /** @description 90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest */
+      rotationIntervalDays?: number;
+      /** @description Of certificates by the internal authority; 365 unless stated */
+      certValidityDays?: number;
+      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets one of its own */
+      rootKeyChainId?: string;
+      /** @description Certified by itself: for trust lists alone, as wallets refuse everything else under such a key */
+      selfSigned?: boolean;
+    } & (unknown | unknown);
+    KeyChainUpdate: {
+      description?: string | null;
+      /** @description At least one, unless the key has none anyway */
+      usages?: ("access" | "signing" | "trustList" | "statusList")[];
+      /** @description Obtained elsewhere for the active key; they replace those that it has */
+      certificates?: string | string[];
+      /** @description Whether the key is rotated by interval */
+      rotationEnabled?: boolean;
+      /** @description 90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest */
+      rotationIntervalDays?: number;
+      /** @description Of certificates by the internal authority; 365 unless stated */
+      certValidityDays?: number;
+      readonly id?: string;
+      readonly tenantId?: string;
+      /** @description The first of `usages`; null for a key without any */
+      readonly usageType?: ("access" | "signing" | "trustList" | "statusList") | null;
+      /** @constant */
+      readonly usage?: "sign";
+      readonly kmsProvider?: string;
+      /** @description The provider's own name of the key; null for local keys */
+      readonly externalKeyId?: string | null;
+      readonly rootKey?: components["schemas"]["PublicKey"] | null;
+      /** @description PEM; the anchor that relying parties configure */
+      readonly rootCertificate?: string | null;
+      readonly activeKey?: components["schemas"]["PublicKey"];
+      /** @description PEM, leaf first */
+      readonly activeCertificate?: string;
+      /** Format: date-time */
+      readonly activeCertificateExpiry?: string;
+      readonly lastRotatedAt?: string | null;
+      readonly previousKey?: components["schemas"]["PublicKey"] | null;
+      readonly previousCertificate?: string | null;
+      /** @description When everything that it signed has ended; it is published until then */
+      readonly previousKeyExpiry?: string | null;
+      /** @description All that count still, newest first */
+      readonly previousKeys?: {
+        key: components["schemas"]["PublicKey"];
+        /** @description PEM, leaf first */
+        certificate: string;
+        /** Format: date-time */
+        expiry: string;
+      }[];
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    KeyChainImport: {
+      id?: string;
+      description?: string | null;
+      /** @description Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated */
+      kmsProvider?: string;
+      /**
+       * @description One usage; `usages` takes several. `access` takes the role `presentation:manage`, all others `issuance:manage`
+       * @enum {string}
+       */
+      usageType?: "access" | "signing" | "trustList" | "statusList";
+      usages?: ("access" | "signing" | "trustList" | "statusList")[];
+      /** @description Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again */
+      key: string | {
+        [key: string]: components["schemas"]["Json"];
+      };
+      /** @description PEM, leaf first. Absent: an internal authority certifies the key */
+      certificates?: string | string[];
+      /** @description Common name; the name of the tenant unless stated */
+      subjectName?: string;
+      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      country?: string;
+      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      organization?: string;
+      /** @description Whether the key is rotated by interval */
+      rotationEnabled?: boolean;
+      /** @description 90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest */
+      rotationIntervalDays?: number;
+      /** @description Of certificates by the internal authority; 365 unless stated */
+      certValidityDays?: number;
+      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets one of its own */
+      rootKeyChainId?: string;
+    } & (unknown | unknown);
+    KeyChainRotation: {
+      /** @description Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated */
+      provider?: string;
+      /** @description Another name of `provider` */
+      kmsProvider?: string;
+      /** @description The present key is in other hands: its certificates are revoked and it is published no more, so that nothing counts that was signed with it */
+      compromised?: boolean;
+    };
+    CertificateSigningRequest: {
+      /** @description Common name; that of the present certificate unless stated */
+      subjectName?: string;
+      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      country?: string;
+      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      organization?: string;
+      /** @description Host names; that of `PUBLIC_URL` unless stated */
+      dnsNames?: string[];
+    };
+    CertificateCreation: {
+      id?: string;
+      /** @description The key: id of any certificate or key chain that has it */
+      keyId: string;
+      certUsageTypes: ("access" | "signing" | "trustList" | "statusList")[];
+      /** @description PEM, leaf first. Absent: the internal CA of the key makes a certificate */
+      crt?: string | string[];
+      /** @description Common name; the name of the tenant unless stated */
+      subjectName?: string;
+      description?: string | null;
+    };
+    CertificateUpdate: {
+      description?: string | null;
+      certUsageTypes?: ("access" | "signing" | "trustList" | "statusList")[];
+      /** @description Another name of `certUsageTypes`, also as answers show them. At least one, unless the key has none anyway */
+      usages?: (("access" | "signing" | "trustList" | "statusList") | {
+        /** @enum {string} */
+        usage: "access" | "signing" | "trustList" | "statusList";
+        tenantId?: string;
+        certId?: string;
+        cert?: {
+          id: string;
+        } & {
+          [key: string]: unknown;
+        };
+      })[];
+      /** @description Obtained elsewhere for the key; they replace those that it has */
+      crt?: string | string[];
+      /** @description The id of the key chain */
+      readonly id?: string;
+      /** @description Names the key: the id of the key chain that had it first */
+      readonly keyId?: string;
+      readonly tenantId?: string;
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      readonly key?: components["schemas"]["Key"];
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    } & unknown;
+    KeyCreation: {
+      id?: string;
+      description?: string | null;
+      /** @description Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated */
+      kmsProvider?: string;
+      /** @description Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again */
+      key?: string | {
+        [key: string]: components["schemas"]["Json"];
+      };
+      /** @constant */
+      usage?: "sign";
+      /** @description Nothing unless stated: POST /certs gives the key certificates for usages */
+      usages?: ("access" | "signing" | "trustList" | "statusList")[];
+      /**
+       * @description ES256 unless stated
+       * @enum {string}
+       */
+      algorithm?: "ES256" | "ES384" | "ES512" | "EdDSA";
+      /** @description Common name; the name of the tenant unless stated */
+      subjectName?: string;
+      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      country?: string;
+      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      organization?: string;
+    } & unknown;
+    StatusListCreation: {
+      /** @description Only credentials of this configuration get entries; null: all may */
+      credentialConfigurationId?: string | null;
+      /** @description Signs the list; null: the tenant's default for status lists */
+      keyChainId?: string | null;
+      /** @description Entries of a list; `STATUS_CAPACITY` unless stated */
+      capacity?: number | null;
+      /** @description Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated */
+      bits?: (1 | 2 | 4 | 8) | null;
+      /** @description Seconds that a list token is valid; `STATUS_TTL` unless stated */
+      ttl?: number | null;
+      /** @description Publishes changes at once; otherwise when the published token ends */
+      immediateUpdate?: boolean | null;
+      /** @description Names the lists in one document; true unless stated */
+      enableAggregation?: boolean | null;
+      /** @description The older name of `keyChainId`; where both stand they are alike */
+      certId?: string | null;
+    };
+    StatusListUpdate: {
+      /** @description Only credentials of this configuration get entries; null: all may */
+      credentialConfigurationId?: string | null;
+      /** @description Signs the list; null: the tenant's default for status lists */
+      keyChainId?: string | null;
+      /** @description The older name of `keyChainId`; where both stand they are alike */
+      certId?: string | null;
+      readonly id?: string;
+      readonly tenantId?: string;
+      readonly bits?: 1 | 2 | 4 | 8;
+      readonly capacity?: number;
+      /** @description Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet given to a credential count as used here */
+      readonly usedEntries?: number;
+      readonly availableEntries?: number;
+      readonly uri?: string;
+      /** @description Seconds that a token of the list is valid */
+      readonly ttl?: number;
+      readonly immediateUpdate?: boolean;
+      readonly enableAggregation?: boolean;
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** @description End of the token made last; null before the first */
+      readonly expiresAt?: string | null;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    TrustListInput: {
+      id?: string;
+      description?: string | null;
+      /** @description Signs the list; the first usable key chain for `trustList` unless stated */
+      keyChainId?: string | null;
+      entities: components["schemas"]["TrustListEntity"][];
+      /** @description In answers only; write `entities` */
+      entityConfig?: unknown;
+      /** @description What the list says about its scheme, in the shape of the document */
+      data?: components["schemas"]["TrustListData"] | null;
+      /** @description The older name of `keyChainId`; where both stand they are alike */
+      certId?: string | null;
+      readonly tenantId?: string;
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** @description Null: the key chain that signed is gone since */
+      readonly cert?: components["schemas"]["Certificate"] | null;
+      /** @description Grows with every write and every signature */
+      readonly sequenceNumber?: number;
+      /** @description The signed list as it is published */
+      readonly jwt?: string;
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /**
+       * Format: date-time
+       * @description When it was signed last
+       */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    TrustListEntity: ({
+      /** @constant */
+      type: "internal";
+      issuerKeyChainId?: string;
+      /** @description Absent: the entity lists no revocation service */
+      revocationKeyChainId?: string;
+      info: components["schemas"]["TrustedEntityInfo"];
+      /**
+       * @description In a list of public bodies (`EUPubEAAProvidersList`) alone; `notified` unless stated
+       * @enum {string}
+       */
+      status?: "notified" | "withdrawn";
+      /**
+       * Format: date-time
+       * @description Since when the status holds; since it was written unless stated
+       */
+      statusStartingTime?: string;
+      /** @description The older name of `issuerKeyChainId`; where both stand they are alike */
+      issuerCertId?: string;
+      /** @description The older name of `revocationKeyChainId`; where both stand they are alike */
+      revocationCertId?: string;
+    } & (unknown | unknown)) | {
+      /** @constant */
+      type: "external";
+      issuerCertPem: string;
+      /** @description Absent: the entity lists no revocation service */
+      revocationCertPem?: string;
+      info: components["schemas"]["TrustedEntityInfo"];
+      /**
+       * @description In a list of public bodies (`EUPubEAAProvidersList`) alone; `notified` unless stated
+       * @enum {string}
+       */
+      status?: "notified" | "withdrawn";
+      /**
+       * Format: date-time
+       * @description Since when the status holds; since it was written unless stated
+       */
+      statusStartingTime?: string;
+    };
+    TrustedEntityInfo: {
+      name: string;
+      /** @description Of the texts here; `en` unless stated */
+      lang?: string;
+      /** @description A page about the entity; that of the tenant unless stated */
+      uri?: string;
+      /** @description That of the tenant, for its own entities, or of the certificate unless stated */
+      country?: string;
+      locality?: string;
+      postalCode?: string;
+      /** @description With the rest of the address, where none of it is stated, that of the tenant, for its own entities, or of the certificate */
+      streetAddress?: string;
+      contactUri?: string;
+    };
+    TrustListData: {
+      LoTE?: {
+        ListAndSchemeInformation?: components["schemas"]["SchemeInformation"];
+      };
+    };
+    SchemeInformation: {
+      /** @description What the entities are, which says the types of their services: http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList, http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList, http://uri.etsi.org/19602/LoTEType/EUWRPACProvidersList, http://uri.etsi.org/19602/LoTEType/EUWRPRCProvidersList, http://uri.etsi.org/19602/LoTEType/EUPubEAAProvidersList, http://trust.ec.europa.eu/lists/mDL/mDLProvidersListType; without one of these, issuers of attestations of any kind */
+      LoTEType?: string;
+      /** @description The name of the tenant unless stated */
+      SchemeOperatorName?: {
+        lang: string;
+        value: string;
+      }[];
+      SchemeOperatorAddress?: {
+        SchemeOperatorPostalAddress: {
+          lang: string;
+          StreetAddress: string;
+          Locality?: string;
+          StateOrProvince?: string;
+          PostalCode?: string;
+          Country: string;
+        }[];
+        SchemeOperatorElectronicAddress: {
+          lang: string;
+          uriValue: string;
+        }[];
+      };
+      SchemeName?: {
+        lang: string;
+        value: string;
+      }[];
+      SchemeInformationURI?: {
+        lang: string;
+        uriValue: string;
+      }[];
+      StatusDeterminationApproach?: string;
+      SchemeTypeCommunityRules?: {
+        lang: string;
+        uriValue: string;
+      }[];
+      SchemeTerritory?: string;
+      /** @description Either addresses of policies or texts of notices */
+      PolicyOrLegalNotice?: ({
+        LoTEPolicy: {
+          lang: string;
+          uriValue: string;
+        };
+      } | {
+        LoTELegalNotice: string;
+      })[];
+      HistoricalInformationPeriod?: number;
+      DistributionPoints?: string[];
+    };
+    TrustListUpdate: {
+      id?: string;
+      description?: string | null;
+      /** @description Signs the list; the first usable key chain for `trustList` unless stated */
+      keyChainId?: string | null;
+      entities?: components["schemas"]["TrustListEntity"][];
+      /** @description In answers only; write `entities` */
+      entityConfig?: unknown;
+      /** @description What the list says about its scheme, in the shape of the document */
+      data?: components["schemas"]["TrustListData"] | null;
+      /** @description The older name of `keyChainId`; where both stand they are alike */
+      certId?: string | null;
+      readonly tenantId?: string;
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** @description Null: the key chain that signed is gone since */
+      readonly cert?: components["schemas"]["Certificate"] | null;
+      /** @description Grows with every write and every signature */
+      readonly sequenceNumber?: number;
+      /** @description The signed list as it is published */
+      readonly jwt?: string;
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /**
+       * Format: date-time
+       * @description When it was signed last
+       */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    SignerConfirmation: {
+      /** @description Of the certificate that is confirmed, compared with what its operator published: SHA-256, base64url, or hex with or without colons */
+      fingerprint: string;
+    };
+    RegistrarConfigurationInput: {
+      /** @description Base of the API of the registrar, without query and fragment */
+      registrarUrl: string;
+      /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
+      oidcUrl: string;
+      /** @description Our client at the OpenID provider */
+      clientId: string;
+      clientSecret?: string | null;
+      /** @description Account at the registrar */
+      username: string;
+      /** @description Of the account; sealed at rest and never shown again */
+      password: string;
+      registrationCertificateAnchors?: string[] | null;
+      registrationCertificateDefaults?: {
+        /** @description Where users read it */
+        privacy_policy?: string;
+        support_uri?: string;
+        /** @description Why the data is asked for, by language */
+        purpose?: {
+          lang: string;
+          content: string;
+        }[];
+        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        intermediary?: string | {
+          sub: string;
+          sname?: string;
+        };
+      } | null;
+      readonly hasClientSecret?: boolean;
+      readonly hasPassword?: boolean;
+      readonly tenantId?: string;
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    RegistrarConfigurationUpdate: {
+      /** @description Base of the API of the registrar, without query and fragment */
+      registrarUrl?: string;
+      /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
+      oidcUrl?: string;
+      /** @description Our client at the OpenID provider */
+      clientId?: string;
+      clientSecret?: string | null;
+      /** @description Account at the registrar */
+      username?: string;
+      /** @description Of the account; sealed at rest and never shown again */
+      password?: string;
+      registrationCertificateAnchors?: string[] | null;
+      registrationCertificateDefaults?: {
+        /** @description Where users read it */
+        privacy_policy?: string;
+        support_uri?: string;
+        /** @description Why the data is asked for, by language */
+        purpose?: {
+          lang: string;
+          content: string;
+        }[];
+        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        intermediary?: string | {
+          sub: string;
+          sname?: string;
+        };
+      } | null;
+      readonly hasClientSecret?: boolean;
+      readonly hasPassword?: boolean;
+      readonly tenantId?: string;
+      readonly tenant?: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      readonly createdAt?: string;
+      /** Format: date-time */
+      readonly updatedAt?: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    AccessCertificateOrder: {
+      /** @description A key chain that is for `access` and nothing else */
+      keyChainId?: string;
+      /** @description Host names for the certificate; that of `PUBLIC_URL` unless stated */
+      dns?: string[];
+      /** @description Which relying party of the account; the first unless stated */
+      rpId?: string;
+      /** @description The older name of `keyChainId`; where both stand they are alike */
+      certId?: string;
+    } & (unknown | unknown);
+    RegistrationCertificateOrder: {
+      /** @description A certificate that was obtained elsewhere */
+      jwt?: string;
+      /** @description One that the registrar has issued */
+      id?: string;
+      /** @description One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and `purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration */
+      body?: {
+        /** @description Where users read it */
+        privacy_policy?: string;
+        support_uri?: string;
+        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        intermediary?: string | {
+          sub: string;
+          sname?: string;
+        };
+        /** @description Why the data is asked for, by language */
+        purpose?: {
+          lang: string;
+          content: string;
+        }[];
+        credentials?: {
+          format: string;
+          meta: {
+            [key: string]: components["schemas"]["Json"];
+          };
+          claims?: {
+            path: (string | null | number)[];
+          }[];
+        }[];
+        provided_attestations?: {
+          format: string;
+          meta: {
+            [key: string]: components["schemas"]["Json"];
+          };
+        }[];
+      };
+      /** @description What it is for: `credentials` follow from its query, which the certificate has to cover */
+      presentationConfigurationId?: string;
+    } & (unknown | unknown | unknown);
+    WebhookSecretUpdate: {
+      /**
+       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @enum {string}
+       */
+      signing: "v1" | "off";
+      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      readonly createdAt?: string | null;
+      /** @description Former secrets that sign still, the newest first; at most 3 */
+      readonly former?: {
+        /** Format: date-time */
+        createdAt: string;
+        /**
+         * Format: date-time
+         * @description Until then calls bear a signature of it, too
+         */
+        signsUntil: string;
+      }[];
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      readonly warnings?: components["schemas"]["Warning"][];
+    };
+    WebhookSecretRotation: {
+      /** @description Seconds that the secret so far goes on signing beside the new one; 86400 unless stated. With 0 nothing but the new one signs from now on */
+      overlapSeconds?: number | null;
+      /**
+       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @enum {string}
+       */
+      readonly signing?: "v1" | "off";
+      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      readonly createdAt?: string | null;
+      /** @description Former secrets that sign still, the newest first; at most 3 */
+      readonly former?: {
+        /** Format: date-time */
+        createdAt: string;
+        /**
+         * Format: date-time
+         * @description Until then calls bear a signature of it, too
+         */
+        signsUntil: string;
+      }[];
+      /** @description `whsec_` and base64. Shown once. Save it now. */
+      readonly secret?: string;
+    };
+    ClaimsRequest: {
+      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      session: string;
+      /** @description What is to be issued */
+      credential_configuration_id: string;
+      /** @description Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the claims of the login; with an external server `sub` and claims of its access token. With the built-in one the claims of its own access token, which name nobody: its page authenticates no user. */
+      identity: {
+        /** @description Who says so: the provider of the login, or the server of the token */
+        iss?: string;
+        /** @description The user at `iss`; where nobody logged in, a name of this offer */
+        sub?: string;
+        /** @description All claims of the verified tokens */
+        token_claims?: {
+          [key: string]: unknown;
+        };
+      };
+      /** @description What an interactive authorization had presented; else empty */
+      credentials: components["schemas"]["PresentedCredential"][];
+    };
+    /** @description What came of one credential query */
+    PresentedCredential: {
+      /** @description Id of the credential query */
+      id: string;
+      /** @description What was verified; an array for a query with `multiple` */
+      values?: {
+        [key: string]: unknown;
+      } | {
+        [key: string]: unknown;
+      }[];
+      /** @description Who signed it; an array beside an array of `values` */
+      issuer?: components["schemas"]["PresentedIssuer"] | components["schemas"]["PresentedIssuer"][];
+      /** @description How the wallet authenticated its user, beside a confirmed transaction of TS12 (docs/verifying.md) */
+      authentication?: {
+        /** @description The authentication code */
+        jti: string;
+        /** @description Factors by category */
+        amr: {
+          [key: string]: string;
+        }[];
+      };
+      /**
+       * @description Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
+       * @enum {string}
+       */
+      error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
+    };
+    /** @description Who signed a credential */
+    PresentedIssuer: {
+      /** @description Name in the certificate of the signer (RFC 4514) */
+      subject: string;
+      /** @description SHA-256 of that certificate, base64url */
+      fingerprint: string;
+      /** @description SHA-256 of the anchor that vouches for it, base64url */
+      anchor: string;
+      /** @description Where the anchor stands on trust lists; absent for one that is configured */
+      listed?: {
+        entity: string;
+        list: string;
+        sequenceNumber: number;
+      }[];
+    };
+    NotificationDelivery: {
+      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      session: string;
+      notification: {
+        /** @description The `notification_id`, one for all credentials of one response */
+        id: string;
+        /**
+         * @description `credential_revoked` comes from the service and not from the wallet: the credentials were revoked with their wallet
+         * @enum {string}
+         */
+        event: "credential_accepted" | "credential_failure" | "credential_deleted" | "credential_revoked";
+        credentialConfigurationId: string;
+        /** @description In the words of the wallet, or of the service */
+        eventDescription?: string;
+      };
+    };
+    PresentationDelivery: {
+      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      session: string;
+      /** @description One entry per credential query; optional ones may be absent */
+      credentials: components["schemas"]["PresentedCredential"][];
+    };
+    WebStepQuestion: {
+      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      session: string;
+      /** @description The visit, as `{auth_session}` named it in the address of the page */
+      auth_session: string;
+    };
+    AccessToken: {
+      access_token: string;
+      /** @constant */
+      token_type: "Bearer";
+      /** @description Seconds */
+      expires_in: number;
+    };
+    ProtocolError: {
+      error: string;
+      error_description?: string;
+    } & {
+      [key: string]: unknown;
+    };
+    /** @description A tenant with its clients */
+    Tenant: {
+      id: string;
+      name: string;
+      description: string | null;
+      /** @enum {string} */
+      status: "active" | "suspended";
+      /** @description Null: the global defaults */
+      sessionConfig: {
+        /** @description Null: the global default */
+        ttlSeconds: number | null;
+        /** @enum {string} */
+        cleanupMode: "full" | "anonymize";
+      } | null;
+      /** @description Null: the global defaults */
+      statusListConfig: components["schemas"]["StatusListConfig"] | null;
+      /** @description Where its next keys are made; null: as `KMS_CONFIG` says */
+      kms: string | null;
+      /** @description Rules that the tenant bound itself to */
+      profile: ("haip" | "eu") | null;
+      /** @description Its legal name; null: `name` */
+      organization: string | null;
+      organizationIdentifier: string | null;
+      country: string | null;
+      contact: string | null;
+      address: components["schemas"]["TenantAddress"] | null;
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      clients: components["schemas"]["Client"][];
+    };
+    /** @description A client. Its secret is stored hashed and never shown here. */
+    Client: {
+      clientId: string;
+      roles: components["schemas"]["Role"][];
+      description: string | null;
+      tenantId: string | null;
+      tenant: components["schemas"]["TenantReference"] | null;
+      /** @description Ids of the configurations that the client may use; empty or null means all */
+      allowedPresentationConfigs: string[] | null;
+      /** @description Ids of the configurations that the client may use; empty or null means all */
+      allowedIssuanceConfigs: string[] | null;
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    /** @description The tenant that this belongs to */
+    TenantReference: {
+      id: string;
+      name: string;
+      description: string | null;
+      /** @enum {string} */
+      status: "active" | "suspended";
+      /** Format: date-time */
+      createdAt: string;
+    };
+    Problem: {
+      type: string;
+      title: string;
+      status: number;
+      detail: string;
+      /**
+       * @description What happened, for programs; see docs/troubleshooting.md
+       * @enum {string}
+       */
+      code: "invalid_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "too_many_requests" | "unavailable" | "invalid_request" | "invalid_client" | "invalid_grant" | "unsupported_grant_type" | "unauthorized_client" | "unsupported_response_type" | "request_not_supported" | "invalid_target" | "invalid_client_attestation" | "use_attestation_challenge" | "use_fresh_attestation" | "invalid_scope" | "invalid_authorization_details" | "invalid_dpop_proof" | "use_dpop_nonce" | "missing_token" | "invalid_token" | "insufficient_scope" | "missing_interaction_type" | "redirect_to_web" | "invalid_session" | "access_denied" | "invalid_credential_request" | "unknown_credential_configuration" | "unknown_credential_identifier" | "invalid_proof" | "invalid_nonce" | "invalid_encryption_parameters" | "credential_request_denied" | "invalid_transaction_id" | "issuance_pending" | "invalid_notification_id" | "invalid_notification_request" | "internal_error";
+      requestId: string;
+      errors?: {
+        path: string;
+        message: string;
+      }[];
+    };
+    /** @description A tenant; the secret of a new administrator is shown once */
+    WrittenTenant: {
+      id: string;
+      name: string;
+      description: string | null;
+      /** @enum {string} */
+      status: "active" | "suspended";
+      /** @description Null: the global defaults */
+      sessionConfig: {
+        /** @description Null: the global default */
+        ttlSeconds: number | null;
+        /** @enum {string} */
+        cleanupMode: "full" | "anonymize";
+      } | null;
+      /** @description Null: the global defaults */
+      statusListConfig: components["schemas"]["StatusListConfig"] | null;
+      /** @description Where its next keys are made; null: as `KMS_CONFIG` says */
+      kms: string | null;
+      /** @description Rules that the tenant bound itself to */
+      profile: ("haip" | "eu") | null;
+      /** @description Its legal name; null: `name` */
+      organization: string | null;
+      organizationIdentifier: string | null;
+      country: string | null;
+      contact: string | null;
+      address: components["schemas"]["TenantAddress"] | null;
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      clients: {
+        clientId: string;
+        roles: components["schemas"]["Role"][];
+        description: string | null;
+        tenantId: string | null;
+        tenant: components["schemas"]["TenantReference"] | null;
+        /** @description Ids of the configurations that the client may use; empty or null means all */
+        allowedPresentationConfigs: string[] | null;
+        /** @description Ids of the configurations that the client may use; empty or null means all */
+        allowedIssuanceConfigs: string[] | null;
+        /** Format: date-time */
+        createdAt: string;
+        /** Format: date-time */
+        updatedAt: string;
+        /** @description Shown once, when new */
+        secret?: string;
+      }[];
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description Allowed, but somebody will refuse it */
+    Warning: {
+      /** @description What says so, such as `HAIP 1.0 section 5.1` */
+      rule: string;
+      /** @description The member that it is about, dotted; empty for the whole */
+      member: string;
+      /** @description Who refuses, or is harmed */
+      concerns: string;
+      /** @description What happens as it is */
+      message: string;
+      /** @description What to change */
+      change: string;
+    };
+    /** @description The id of what was deleted */
+    Deleted: {
+      id: string;
+    };
+    Offer: {
+      uri: string;
+      session: string;
+      crossDeviceUri?: string;
+      /** @description Experimental: the offer for the Digital Credentials API */
+      dcApi?: {
+        protocol: string;
+        data: {
+          [key: string]: unknown;
+        };
+      };
+    };
+    IssuanceConfiguration: {
+      /** @description How wallets show the issuer, by language; an empty list says nothing of it */
+      display: components["schemas"]["DisplayInfoOutput"][];
+      /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
+      signingKeyId?: string | null;
+      /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
+      batchSize: number;
+      /** @description Refuses access tokens that are not bound to a key (RFC 9449) */
+      dPopRequired: boolean;
+      /** @enum {string} */
+      dPopNonce: "off" | "optional" | "required";
+      walletAttestationRequired: boolean;
+      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` does not count */
+      walletProviderTrustLists: string[];
+      /** @description who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from then on; lists of this service are signed by its own keys */
+      walletProviderTrustListCertificates: string[];
+      /** @description Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned */
+      algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
+      /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
+      attestationMaxAgeSeconds?: number | null;
+      /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
+      preferredClientStatusPeriod?: number | null;
+      /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
+      walletClients: components["schemas"]["WalletClientOutput"][];
+      /** @description What is known of single providers of attested wallets, beyond that the lists name them */
+      walletProviders: components["schemas"]["WalletProviderOutput"][];
+      /** @description The server that is part of the issuer */
+      builtInAs?: {
+        /** @description false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens end. Offers by pre-authorized code and configurations with `iaeActions` need it */
+        enabled: boolean;
+        /** @description Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has no `iaeActions`. At the chained and external servers wallets may always begin so */
+        walletInitiated: boolean;
+      } | null;
+      /** @description Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; `issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused */
+      authServers: string[];
+      /** @description A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. Claims of the login reach the claims webhook as `identity` */
+      chainedAs?: components["schemas"]["ChainedAsConfigOutput"] | null;
+      /** @description Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the chained one, then the built-in one */
+      preferredAuthServer?: string | null;
+      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu` */
+      registrationCert?: components["schemas"]["RegistrationCertificateRequestOutput"] | null;
+      /** @description lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that session. 0 issues and takes none */
+      refreshTokenSeconds: number;
+      /**
+       * @description encrypted credential requests
+       * @enum {string}
+       */
+      requestEncryption: "off" | "optional" | "required";
+      /**
+       * @description encrypted credential responses
+       * @enum {string}
+       */
+      responseEncryption: "off" | "optional" | "required";
+      tenant: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    WrittenIssuanceConfiguration: {
+      /** @description How wallets show the issuer, by language; an empty list says nothing of it */
+      display: components["schemas"]["DisplayInfoOutput"][];
+      /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
+      signingKeyId?: string | null;
+      /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
+      batchSize: number;
+      /** @description Refuses access tokens that are not bound to a key (RFC 9449) */
+      dPopRequired: boolean;
+      /** @enum {string} */
+      dPopNonce: "off" | "optional" | "required";
+      walletAttestationRequired: boolean;
+      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` does not count */
+      walletProviderTrustLists: string[];
+      /** @description who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from then on; lists of this service are signed by its own keys */
+      walletProviderTrustListCertificates: string[];
+      /** @description Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned */
+      algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
+      /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
+      attestationMaxAgeSeconds?: number | null;
+      /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
+      preferredClientStatusPeriod?: number | null;
+      /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
+      walletClients: components["schemas"]["WalletClientOutput"][];
+      /** @description What is known of single providers of attested wallets, beyond that the lists name them */
+      walletProviders: components["schemas"]["WalletProviderOutput"][];
+      /** @description The server that is part of the issuer */
+      builtInAs?: {
+        /** @description false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens end. Offers by pre-authorized code and configurations with `iaeActions` need it */
+        enabled: boolean;
+        /** @description Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has no `iaeActions`. At the chained and external servers wallets may always begin so */
+        walletInitiated: boolean;
+      } | null;
+      /** @description Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; `issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused */
+      authServers: string[];
+      /** @description A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. Claims of the login reach the claims webhook as `identity` */
+      chainedAs?: components["schemas"]["ChainedAsConfigOutput"] | null;
+      /** @description Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the chained one, then the built-in one */
+      preferredAuthServer?: string | null;
+      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu` */
+      registrationCert?: components["schemas"]["RegistrationCertificateRequestOutput"] | null;
+      /** @description lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that session. 0 issues and takes none */
+      refreshTokenSeconds: number;
+      /**
+       * @description encrypted credential requests
+       * @enum {string}
+       */
+      requestEncryption: "off" | "optional" | "required";
+      /**
+       * @description encrypted credential responses
+       * @enum {string}
+       */
+      responseEncryption: "off" | "optional" | "required";
+      tenant: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    CredentialConfiguration: {
+      /** @description `credential_configuration_id` of wallets and offers */
+      id: string;
+      /** @description What wallets are told, and the format */
+      config: components["schemas"]["CredentialConfigOutput"];
+      /** @description For administrators, and in the metadata of a hosted type */
+      description?: string | null;
+      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
+      vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
+      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
+      vctIntegrity?: boolean | null;
+      /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
+      claims?: Record<string, never> | null;
+      /** @description Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks */
+      claimsWebhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      /** @description Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      notificationWebhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      /** @description What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role `presentation:manage` or `presentation:request`. With any, the credential is issued in no other way: not by pre-authorized code, pushed request or external server */
+      iaeActions?: components["schemas"]["InteractiveActionOutput"][] | null;
+      /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
+      embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicyOutput"] | null;
+      /** @description dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      disclosureFrame?: Record<string, never> | null;
+      /** @description Binds each credential to a key that the wallet proves; an mdoc is always bound */
+      keyBinding: boolean;
+      /** @description at least one; default jwt, with keyAttestationsRequired both */
+      proofTypes?: ("jwt" | "attestation")[];
+      /** @description Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile `eu` any attestation unless stated */
+      keyAttestationsRequired?: {
+        /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+        key_storage?: string[];
+        /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+        user_authentication?: string[];
+        /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+        preferred_key_storage_status_period?: number;
+      } | null;
+      /** @description How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded under the profile `eu` */
+      credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
+      /** @description Key chain with the usage `signing` that signs it; the oldest such one unless stated */
+      keyChainId?: string | null;
+      /** @description Gives each credential an entry in a status list; without it none can be revoked */
+      statusManagement: boolean;
+      /** @description Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where attestations of wallets or of keys are required; see docs/wallet-attestations.md */
+      followWalletStatus?: boolean | null;
+      /** @description How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet asks; 100 unless stated. Later ones are denied */
+      maxIssuances?: number | null;
+      /** @description Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the credential lives; claims without them are not issued. Needs statusManagement */
+      subjectClaims?: string[][] | null;
+      /** @description Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials */
+      oneActiveSet?: boolean | null;
+      /** @description seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy loses a random part of up to a tenth */
+      lifeTime?: number | null;
+      /** @description JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
+      schema?: Record<string, never> | null;
+      /** @description The same, by its older name */
+      certId: string | null;
+      /** @description Null: the default of the tenant signs */
+      keyChain: components["schemas"]["KeyChain"] | null;
+      /** @description The same, by its older name */
+      cert: components["schemas"]["Certificate"] | null;
+      tenant: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    /** @description A key with the certificates that prove whose it is */
+    KeyChain: {
+      id: string;
+      tenantId: string;
+      description: string | null;
+      /** @description The first of `usages`; null for a key without any */
+      usageType: ("access" | "signing" | "trustList" | "statusList") | null;
+      usages: ("access" | "signing" | "trustList" | "statusList")[];
+      /** @constant */
+      usage: "sign";
+      kmsProvider: string;
+      /** @description The provider's own name of the key; null for local keys */
+      externalKeyId: string | null;
+      rootKey: components["schemas"]["PublicKey"] | null;
+      /** @description PEM; the anchor that relying parties configure */
+      rootCertificate: string | null;
+      activeKey: components["schemas"]["PublicKey"];
+      /** @description PEM, leaf first */
+      activeCertificate: string;
+      /** Format: date-time */
+      activeCertificateExpiry: string;
+      rotationEnabled: boolean;
+      rotationIntervalDays: number;
+      certValidityDays: number;
+      lastRotatedAt: string | null;
+      previousKey: components["schemas"]["PublicKey"] | null;
+      previousCertificate: string | null;
+      /** @description When everything that it signed has ended; it is published until then */
+      previousKeyExpiry: string | null;
+      /** @description All that count still, newest first */
+      previousKeys: {
+        key: components["schemas"]["PublicKey"];
+        /** @description PEM, leaf first */
+        certificate: string;
+        /** Format: date-time */
+        expiry: string;
+      }[];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    /** @description Public half as a JWK (RFC 7517); private keys are never shown */
+    PublicKey: {
+      kty: string;
+      crv: string;
+      x: string;
+      y?: string;
+      kid: string;
+      alg: string;
+      use: string;
+    };
+    /** @description A certificate chain and the key that it is for */
+    Certificate: {
+      /** @description The id of the key chain */
+      id: string;
+      /** @description Names the key: the id of the key chain that had it first */
+      keyId: string;
+      tenantId: string;
+      description: string | null;
+      /** @description PEM, leaf first, the internal authority last */
+      crt: string[];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      usages: {
+        tenantId: string;
+        certId: string;
+        /** @enum {string} */
+        usage: "access" | "signing" | "trustList" | "statusList";
+        cert: {
+          /** @description The id of the key chain */
+          id: string;
+          /** @description Names the key: the id of the key chain that had it first */
+          keyId: string;
+          tenantId: string;
+          description: string | null;
+          /** @description PEM, leaf first, the internal authority last */
+          crt: string[];
+          /** Format: date-time */
+          createdAt: string;
+          /** Format: date-time */
+          updatedAt: string;
+        };
+      }[];
+      key: components["schemas"]["Key"];
+    };
+    /** @description A key; its private half is never shown */
+    Key: {
+      /** @description The id of the key chain that had it first */
+      id: string;
+      description: string | null;
+      tenantId: string;
+      key: components["schemas"]["PublicKey"];
+      /** @constant */
+      usage: "sign";
+      kmsProvider: string;
+      /** @description All that are for this key */
+      certificates: {
+        id: string;
+      }[];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    WrittenCredentialConfiguration: {
+      /** @description `credential_configuration_id` of wallets and offers */
+      id: string;
+      /** @description What wallets are told, and the format */
+      config: components["schemas"]["CredentialConfigOutput"];
+      /** @description For administrators, and in the metadata of a hosted type */
+      description?: string | null;
+      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
+      vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
+      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
+      vctIntegrity?: boolean | null;
+      /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
+      claims?: Record<string, never> | null;
+      /** @description Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks */
+      claimsWebhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      /** @description Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      notificationWebhook?: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      /** @description What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role `presentation:manage` or `presentation:request`. With any, the credential is issued in no other way: not by pre-authorized code, pushed request or external server */
+      iaeActions?: components["schemas"]["InteractiveActionOutput"][] | null;
+      /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
+      embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicyOutput"] | null;
+      /** @description dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      disclosureFrame?: Record<string, never> | null;
+      /** @description Binds each credential to a key that the wallet proves; an mdoc is always bound */
+      keyBinding: boolean;
+      /** @description at least one; default jwt, with keyAttestationsRequired both */
+      proofTypes?: ("jwt" | "attestation")[];
+      /** @description Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile `eu` any attestation unless stated */
+      keyAttestationsRequired?: {
+        /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+        key_storage?: string[];
+        /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+        user_authentication?: string[];
+        /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+        preferred_key_storage_status_period?: number;
+      } | null;
+      /** @description How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded under the profile `eu` */
+      credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
+      /** @description Key chain with the usage `signing` that signs it; the oldest such one unless stated */
+      keyChainId?: string | null;
+      /** @description Gives each credential an entry in a status list; without it none can be revoked */
+      statusManagement: boolean;
+      /** @description Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where attestations of wallets or of keys are required; see docs/wallet-attestations.md */
+      followWalletStatus?: boolean | null;
+      /** @description How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet asks; 100 unless stated. Later ones are denied */
+      maxIssuances?: number | null;
+      /** @description Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the credential lives; claims without them are not issued. Needs statusManagement */
+      subjectClaims?: string[][] | null;
+      /** @description Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials */
+      oneActiveSet?: boolean | null;
+      /** @description seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy loses a random part of up to a tenth */
+      lifeTime?: number | null;
+      /** @description JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
+      schema?: Record<string, never> | null;
+      /** @description The same, by its older name */
+      certId: string | null;
+      /** @description Null: the default of the tenant signs */
+      keyChain: components["schemas"]["KeyChain"] | null;
+      /** @description The same, by its older name */
+      cert: components["schemas"]["Certificate"] | null;
+      tenant: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    DeferredTransaction: {
+      transactionId: string;
+      tenantId: string;
+      sessionId: string;
+      credentialConfigurationId: string;
+      /** @description proven keys of the wallet, until the transaction is over */
+      holderKeys: {
+        [key: string]: unknown;
+      }[];
+      /** @enum {string} */
+      status: "pending" | "ready" | "retrieved" | "failed" | "expired";
+      /** @description until the wallet has fetched them */
+      credentials?: string[];
+      /** @description seconds between two polls of the wallet */
+      interval: number;
+      errorMessage?: string;
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** Format: date-time */
+      expiresAt: string;
+    };
+    WrittenDeferredDecision: {
+      transactionId: string;
+      /** @enum {string} */
+      status: "pending" | "ready" | "retrieved" | "failed" | "expired";
+      message: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    DeferredDecision: {
+      transactionId: string;
+      /** @enum {string} */
+      status: "pending" | "ready" | "retrieved" | "failed" | "expired";
+      message: string;
+    };
+    PresentationOffer: {
+      /** @description Starts the wallet, as a link or a QR code. With dc-api: where the page fetches the request and posts `data` of the credential that it got */
+      uri: string;
+      /** @description For polling and events; never shown to a wallet */
+      session: string;
+      /** @description For a QR code; absent when a redirect follows */
+      crossDeviceUri?: string;
+      dcApi?: components["schemas"]["DigitalCredentialRequests"];
+    };
+    /** @description The member `digital` of navigator.credentials.get */
+    DigitalCredentialRequests: {
+      requests: {
+        protocol: string;
+        data: {
+          [key: string]: unknown;
+        };
+      }[];
+    };
+    PresentationConfiguration: {
+      id: string;
+      tenant: components["schemas"]["TenantReference"];
+      description: string | null;
+      dcql_query: {
+        credentials: unknown[];
+      } & {
+        [key: string]: unknown;
+      };
+      /** @description Seconds for which a request can be answered */
+      lifeTime: number;
+      /** @enum {string} */
+      responseMode: "direct_post.jwt" | "direct_post";
+      /** @enum {string} */
+      clientIdPrefix: "x509_hash" | "x509_san_dns" | "redirect_uri";
+      /** @enum {string} */
+      requestUriMethod: "get" | "post";
+      invocationUri: string;
+      clientName: string | null;
+      logoUri: string | null;
+      expectedOrigins: string[] | null;
+      /** @enum {string} */
+      dcApiRequest: "signed" | "unsigned" | "multisigned";
+      furtherAccessKeyChainIds: string[] | null;
+      dcApiProtocols: ("openid4vp" | "org-iso-mdoc")[];
+      transaction_data: components["schemas"]["TransactionDataOutput"][] | null;
+      transactionDataElements: {
+        [key: string]: {
+          namespace: string;
+          element: string;
+        };
+      } | null;
+      transactionDataSchemas: {
+        [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
+      } | null;
+      registrationCert: components["schemas"]["RegistrationCertificateRequestOutput"] | null;
+      purpose: {
+        lang: string;
+        content: string;
+      }[] | null;
+      /** @description The key is shown as *** */
+      webhook: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      attached: ({
+        format: string;
+      } & {
+        [key: string]: unknown;
+      })[] | null;
+      redirectUri: string | null;
+      /** @description Null: the default of the tenant */
+      accessKeyChainId: string | null;
+      /** @description The same, by its older name */
+      accessCertId: string | null;
+      /** @description Whose credentials are accepted */
+      trustAnchors: components["schemas"]["TrustAnchorView"][];
+      /** @description Null: iso-18013-5 */
+      mdlProfile: ("iso-18013-5" | "none") | null;
+      /** @description Null: off */
+      typeMetadata: ("off" | "enforced") | null;
+      /** @description Null: off */
+      certificateRevocation: ("off" | "if-available" | "required") | null;
+      /** @description As it holds under the profile of the tenant */
+      requireResponseCode: boolean | null;
+      /** @description Null: disclosed */
+      values: ("disclosed" | "requested") | null;
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    TrustAnchorView: {
+      /** @description PEM; a CA certificate, or the own certificate of an issuer. Certificates of different keys have different key identifiers */
+      certificate: string;
+      /** @description true: what is signed by this very certificate is accepted, whatever it calls itself and is for, and nothing that it certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it */
+      pin?: boolean;
+    } | {
+      /**
+       * @description every own key chain that issues, as they are at each moment
+       * @constant
+       */
+      ownAuthorities: true;
+    } | {
+      /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
+      trustList: string;
+      /** @description PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service */
+      signedBy?: string[];
+      /** @description Services whose certificates are accepted; unless stated http://uri.etsi.org/19602/SvcType/PID/Issuance, http://uri.etsi.org/19602/SvcType/PubEAA/Issuance, http://uri.etsi.org/19602/SvcType/EAA/Issuance, http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance, http://uri.etsi.org/TrstSvc/Svctype/EAA/Q, http://uri.etsi.org/TrstSvc/Svctype/EAA/Pub-EAA, http://uri.etsi.org/TrstSvc/Svctype/EAA */
+      serviceTypes?: string[];
+      /**
+       * @description Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time
+       * @enum {string}
+       */
+      serviceStatusAt?: "check" | "issuance";
+      /** @description The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64 */
+      follow?: {
+        /** @description only lists of these territories, as the list of lists names them; all unless given */
+        territories?: string[];
+      };
+    } | {
+      keyChainId: string;
+      /** @description The same, by its older name */
+      certId: string;
+    };
+    WrittenPresentationConfiguration: {
+      id: string;
+      tenant: components["schemas"]["TenantReference"];
+      description: string | null;
+      dcql_query: {
+        credentials: unknown[];
+      } & {
+        [key: string]: unknown;
+      };
+      /** @description Seconds for which a request can be answered */
+      lifeTime: number;
+      /** @enum {string} */
+      responseMode: "direct_post.jwt" | "direct_post";
+      /** @enum {string} */
+      clientIdPrefix: "x509_hash" | "x509_san_dns" | "redirect_uri";
+      /** @enum {string} */
+      requestUriMethod: "get" | "post";
+      invocationUri: string;
+      clientName: string | null;
+      logoUri: string | null;
+      expectedOrigins: string[] | null;
+      /** @enum {string} */
+      dcApiRequest: "signed" | "unsigned" | "multisigned";
+      furtherAccessKeyChainIds: string[] | null;
+      dcApiProtocols: ("openid4vp" | "org-iso-mdoc")[];
+      transaction_data: components["schemas"]["TransactionDataOutput"][] | null;
+      transactionDataElements: {
+        [key: string]: {
+          namespace: string;
+          element: string;
+        };
+      } | null;
+      transactionDataSchemas: {
+        [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
+      } | null;
+      registrationCert: components["schemas"]["RegistrationCertificateRequestOutput"] | null;
+      purpose: {
+        lang: string;
+        content: string;
+      }[] | null;
+      /** @description The key is shown as *** */
+      webhook: {
+        /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+        url: string;
+        /** @description A header that the call bears; without it none */
+        auth?: {
+          /** @constant */
+          type: "apiKey";
+          config: {
+            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            headerName: string;
+            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            value: string;
+          };
+        };
+      } | null;
+      attached: ({
+        format: string;
+      } & {
+        [key: string]: unknown;
+      })[] | null;
+      redirectUri: string | null;
+      /** @description Null: the default of the tenant */
+      accessKeyChainId: string | null;
+      /** @description The same, by its older name */
+      accessCertId: string | null;
+      /** @description Whose credentials are accepted */
+      trustAnchors: components["schemas"]["TrustAnchorView"][];
+      /** @description Null: iso-18013-5 */
+      mdlProfile: ("iso-18013-5" | "none") | null;
+      /** @description Null: off */
+      typeMetadata: ("off" | "enforced") | null;
+      /** @description Null: off */
+      certificateRevocation: ("off" | "if-available" | "required") | null;
+      /** @description As it holds under the profile of the tenant */
+      requireResponseCode: boolean | null;
+      /** @description Null: disclosed */
+      values: ("disclosed" | "requested") | null;
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    Revoked: {
+      sessionId: string;
+      status: number;
+      changed: number;
+    };
+    RevokedBySubject: {
+      /** @description Credentials; those whose lists are gone are not counted */
+      revoked: number;
+      /** @description Sessions whose credentials the job revokes */
+      pending: number;
+    };
+    /** @description One offer or presentation request, from its creation to its end */
+    Session: {
+      id: string;
+      /** @enum {string} */
+      status: "active" | "fetched" | "completed" | "expired" | "failed";
+      /** @enum {string} */
+      kind: "issuance" | "verification";
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** Format: date-time */
+      expiresAt: string;
+      useDcApi: boolean;
+      tenantId: string;
+      tenant: components["schemas"]["TenantReference"];
+      configurationIds: string[];
+      /** @description What its caller calls it */
+      reference?: string;
+      /** @description Of the wallet that came last to an authorization server of ours; shown once it is spent */
+      authorization_code?: string;
+      request_uri?: string;
+      /** @description The parameters of its authorization request, from its code to the end of its last token. Both are shown where one session is read, not in lists, and are gone with what is anonymised */
+      auth_queries?: {
+        [key: string]: unknown;
+      };
+      offer?: {
+        [key: string]: unknown;
+      };
+      offerUrl?: string;
+      /** @description The request that made the session */
+      credentialPayload?: {
+        [key: string]: unknown;
+      };
+      notifyWebhook?: components["schemas"]["MaskedWebhook"];
+      notifications: components["schemas"]["Notification"][];
+      /** @description Credentials that were revoked since the provider of their wallet revoked it or its key store */
+      revokedWithWallet?: {
+        /** @description The `notification_id` under which they were handed out */
+        id: string;
+        credentialConfigurationId: string;
+        /** Format: date-time */
+        at: string;
+      }[];
+      requestId?: string;
+      requestUrl?: string;
+      /** @description Signed request object, compact; absent when unsigned */
+      requestObject?: string;
+      /** @description What was verified */
+      credentials?: components["schemas"]["PresentedCredentialOutput"][];
+      vp_nonce?: string;
+      clientId?: string;
+      responseUri?: string;
+      redirectUri: string | null;
+      parsedWebhook?: components["schemas"]["MaskedWebhook"];
+      transaction_data?: {
+        [key: string]: unknown;
+      }[];
+      failure?: components["schemas"]["SessionFailure"];
+      /** @description Requests of wallets for a credential of this session that were refused: the first 20 */
+      attempts?: components["schemas"]["RefusedAttempt"][];
+      /** @description The checks of each presentation, in their order */
+      report?: components["schemas"]["Check"][];
+      /** @description Webhook calls and what came of them */
+      deliveries?: components["schemas"]["Delivery"][];
+      /** @description The external authorization server of the user */
+      externalIssuer?: string;
+      /** @description `sub` of its access token */
+      externalSubject?: string;
+    };
+    /** @description A webhook; its key is never shown */
+    MaskedWebhook: {
+      url: string;
+      auth?: {
+        /** @constant */
+        type: "apiKey";
+        config: {
+          headerName: string;
+          value: string;
+        };
+      };
+    };
+    /** @description What a wallet told about credentials that it got */
+    Notification: {
+      /** @description The `notification_id`, one for all credentials of one response */
+      id: string;
+      /** @enum {string} */
+      event: "credential_accepted" | "credential_failure" | "credential_deleted";
+      credentialConfigurationId: string;
+      /** @description In the words of the wallet */
+      eventDescription?: string;
+      /** Format: date-time */
+      at: string;
+    };
+    /** @description Why a session failed */
+    SessionFailure: {
+      /**
+       * @description See docs/troubleshooting.md
+       * @enum {string}
+       */
+      code: "code_replayed" | "refresh_token_replayed" | "tx_code_attempts" | "claims_unavailable" | "deferred_failed" | "decryption_failed" | "malformed" | "presentation_refused" | "response_code_missing" | "response_mode" | "webhook_failed" | "cancelled" | "internal_error" | "access_denied" | "invalid_client" | "invalid_request" | "invalid_request_uri_method" | "invalid_scope" | "invalid_transaction_data" | "server_error" | "temporarily_unavailable" | "unauthorized_client" | "unsupported_response_type" | "vp_formats_not_supported" | "wallet_unavailable" | "wallet_error";
+      /** @description For the operator */
+      message: string;
+    };
+    /** @description A wallet that came to collect and was refused */
+    RefusedAttempt: {
+      /** Format: date-time */
+      at: string;
+      /** @description What the wallet was told */
+      code: string;
+      /** @description For the operator */
+      reason: string;
+      /** @description As the log names the request */
+      requestId?: string;
+    };
+    /** @description One check of what was presented */
+    Check: {
+      /** @description Id of the credential query; absent for the response as a whole */
+      id?: string;
+      /** @description Which of the presentations of the query */
+      index?: number;
+      check: string;
+      /** @enum {string} */
+      result: "passed" | "failed";
+      /** @description What was looked at: names, numbers and addresses */
+      input?: string;
+      /** @description Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words */
+      reason?: string;
+      detail?: string;
+      /** @description What demands the check */
+      section: string;
+    };
+    /** @description One delivery to a webhook and what came of it */
+    Delivery: {
+      /** @description The `Idempotency-Key` of its calls */
+      id: string;
+      /** @enum {string} */
+      webhook: "claims" | "presentation" | "notification";
+      /** Format: date-time */
+      at: string;
+      /** @enum {string} */
+      result: "pending" | "delivered" | "failed";
+      /** @description Why it failed */
+      detail?: string;
+    };
+    /** @description The data of one event of the stream */
+    SessionStatus: {
+      id: string;
+      /** @enum {string} */
+      status: "active" | "fetched" | "completed" | "expired" | "failed";
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    /** @description What holds for new sessions of the tenant */
+    EffectiveSessionStorageConfig: {
+      ttlSeconds: number;
+      /** @enum {string} */
+      cleanupMode: "full" | "anonymize";
+    };
+    /** @description What holds for new sessions of the tenant */
+    WrittenEffectiveSessionStorageConfig: {
+      ttlSeconds: number;
+      /** @enum {string} */
+      cleanupMode: "full" | "anonymize";
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description A client. Its secret is stored hashed and never shown here. */
+    WrittenClient: {
+      clientId: string;
+      roles: components["schemas"]["Role"][];
+      description: string | null;
+      tenantId: string | null;
+      tenant: components["schemas"]["TenantReference"] | null;
+      /** @description Ids of the configurations that the client may use; empty or null means all */
+      allowedPresentationConfigs: string[] | null;
+      /** @description Ids of the configurations that the client may use; empty or null means all */
+      allowedIssuanceConfigs: string[] | null;
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description Shown once. Save it now. */
+    ClientSecret: {
+      secret: string;
+    };
+    /** @description A key with the certificates that prove whose it is */
+    WrittenKeyChain: {
+      id: string;
+      tenantId: string;
+      description: string | null;
+      /** @description The first of `usages`; null for a key without any */
+      usageType: ("access" | "signing" | "trustList" | "statusList") | null;
+      usages: ("access" | "signing" | "trustList" | "statusList")[];
+      /** @constant */
+      usage: "sign";
+      kmsProvider: string;
+      /** @description The provider's own name of the key; null for local keys */
+      externalKeyId: string | null;
+      rootKey: components["schemas"]["PublicKey"] | null;
+      /** @description PEM; the anchor that relying parties configure */
+      rootCertificate: string | null;
+      activeKey: components["schemas"]["PublicKey"];
+      /** @description PEM, leaf first */
+      activeCertificate: string;
+      /** Format: date-time */
+      activeCertificateExpiry: string;
+      rotationEnabled: boolean;
+      rotationIntervalDays: number;
+      certValidityDays: number;
+      lastRotatedAt: string | null;
+      previousKey: components["schemas"]["PublicKey"] | null;
+      previousCertificate: string | null;
+      /** @description When everything that it signed has ended; it is published until then */
+      previousKeyExpiry: string | null;
+      /** @description All that count still, newest first */
+      previousKeys: {
+        key: components["schemas"]["PublicKey"];
+        /** @description PEM, leaf first */
+        certificate: string;
+        /** Format: date-time */
+        expiry: string;
+      }[];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description Where keys can be made */
+    KeyProvider: {
+      name: string;
+      /** @description `local`, `vault` or `pkcs11` */
+      type: string;
+      /** @description Of tenants for which nothing else is said */
+      default: boolean;
+      /** @description The next keys of this tenant are made here unless `kmsProvider` says otherwise */
+      own: boolean;
+      /** @description Of the keys that it can make */
+      algorithms: ("ES256" | "ES384" | "ES512" | "EdDSA")[];
+      /**
+       * @description Whether it answers at this moment
+       * @enum {string}
+       */
+      status: "up" | "down";
+    };
+    /** @description To be handed to whoever shall certify the key */
+    CertificateRequest: {
+      /** @description PKCS#10 (RFC 2986) as PEM */
+      csr: string;
+    };
+    /** @description A certificate chain and the key that it is for */
+    WrittenCertificate: {
+      /** @description The id of the key chain */
+      id: string;
+      /** @description Names the key: the id of the key chain that had it first */
+      keyId: string;
+      tenantId: string;
+      description: string | null;
+      /** @description PEM, leaf first, the internal authority last */
+      crt: string[];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      usages: {
+        tenantId: string;
+        certId: string;
+        /** @enum {string} */
+        usage: "access" | "signing" | "trustList" | "statusList";
+        cert: {
+          /** @description The id of the key chain */
+          id: string;
+          /** @description Names the key: the id of the key chain that had it first */
+          keyId: string;
+          tenantId: string;
+          description: string | null;
+          /** @description PEM, leaf first, the internal authority last */
+          crt: string[];
+          /** Format: date-time */
+          createdAt: string;
+          /** Format: date-time */
+          updatedAt: string;
+        };
+      }[];
+      key: components["schemas"]["Key"];
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description A key; its private half is never shown */
+    WrittenKey: {
+      /** @description The id of the key chain that had it first */
+      id: string;
+      description: string | null;
+      tenantId: string;
+      key: components["schemas"]["PublicKey"];
+      /** @constant */
+      usage: "sign";
+      kmsProvider: string;
+      /** @description All that are for this key */
+      certificates: {
+        id: string;
+      }[];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description A status list as its tenant administers it */
+    StatusList: {
+      id: string;
+      tenantId: string;
+      /** @description Null: shared */
+      credentialConfigurationId: string | null;
+      /** @description Null: the tenant's default signs */
+      keyChainId: string | null;
+      /** @description The older name of `keyChainId` */
+      certId: string | null;
+      bits: 1 | 2 | 4 | 8;
+      capacity: number;
+      /** @description Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet given to a credential count as used here */
+      usedEntries: number;
+      availableEntries: number;
+      uri: string;
+      /** @description Seconds that a token of the list is valid */
+      ttl: number;
+      immediateUpdate: boolean;
+      enableAggregation: boolean;
+      /** Format: date-time */
+      createdAt: string;
+      /** @description End of the token made last; null before the first */
+      expiresAt: string | null;
+    };
+    /** @description A status list as its tenant administers it */
+    WrittenStatusList: {
+      id: string;
+      tenantId: string;
+      /** @description Null: shared */
+      credentialConfigurationId: string | null;
+      /** @description Null: the tenant's default signs */
+      keyChainId: string | null;
+      /** @description The older name of `keyChainId` */
+      certId: string | null;
+      bits: 1 | 2 | 4 | 8;
+      capacity: number;
+      /** @description Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet given to a credential count as used here */
+      usedEntries: number;
+      availableEntries: number;
+      uri: string;
+      /** @description Seconds that a token of the list is valid */
+      ttl: number;
+      immediateUpdate: boolean;
+      enableAggregation: boolean;
+      /** Format: date-time */
+      createdAt: string;
+      /** @description End of the token made last; null before the first */
+      expiresAt: string | null;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description What holds for status lists made from now on */
+    EffectiveStatusListConfig: {
+      capacity: number;
+      bits: 1 | 2 | 4 | 8;
+      ttl: number;
+      immediateUpdate: boolean;
+      enableAggregation: boolean;
+    };
+    /** @description What holds for status lists made from now on */
+    WrittenEffectiveStatusListConfig: {
+      capacity: number;
+      bits: 1 | 2 | 4 | 8;
+      ttl: number;
+      immediateUpdate: boolean;
+      enableAggregation: boolean;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    TrustList: {
+      id: string;
+      description: string | null;
+      tenantId: string;
+      tenant: components["schemas"]["TenantReference"];
+      /** @description The key chain that signed */
+      keyChainId: string;
+      /** @description The same, by its older name */
+      certId: string;
+      /** @description Null: the key chain that signed is gone since */
+      cert: components["schemas"]["Certificate"] | null;
+      /** @description The document that is signed (ETSI TS 119 602) */
+      data: {
+        LoTE: {
+          ListAndSchemeInformation: {
+            LoTESequenceNumber: number;
+          } & {
+            [key: string]: unknown;
+          };
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      };
+      /** @description As they were written; key chains by both of their names */
+      entityConfig: ({
+        /** @enum {string} */
+        type: "internal" | "external";
+        info: {
+          name: string;
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      })[];
+      /** @description Grows with every write and every signature */
+      sequenceNumber: number;
+      /** @description The signed list as it is published */
+      jwt: string;
+      /** Format: date-time */
+      createdAt: string;
+      /**
+       * Format: date-time
+       * @description When it was signed last
+       */
+      updatedAt: string;
+    };
+    WrittenTrustList: {
+      id: string;
+      description: string | null;
+      tenantId: string;
+      tenant: components["schemas"]["TenantReference"];
+      /** @description The key chain that signed */
+      keyChainId: string;
+      /** @description The same, by its older name */
+      certId: string;
+      /** @description Null: the key chain that signed is gone since */
+      cert: components["schemas"]["Certificate"] | null;
+      /** @description The document that is signed (ETSI TS 119 602) */
+      data: {
+        LoTE: {
+          ListAndSchemeInformation: {
+            LoTESequenceNumber: number;
+          } & {
+            [key: string]: unknown;
+          };
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      };
+      /** @description As they were written; key chains by both of their names */
+      entityConfig: ({
+        /** @enum {string} */
+        type: "internal" | "external";
+        info: {
+          name: string;
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      })[];
+      /** @description Grows with every write and every signature */
+      sequenceNumber: number;
+      /** @description The signed list as it is published */
+      jwt: string;
+      /** Format: date-time */
+      createdAt: string;
+      /**
+       * Format: date-time
+       * @description When it was signed last
+       */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description What POST and PUT take to make this list */
+    TrustListExport: {
+      id: string;
+      keyChainId: string | null;
+      certId: string | null;
+      description?: string;
+      /** @description As they were written; key chains by both of their names */
+      entities: ({
+        /** @enum {string} */
+        type: "internal" | "external";
+        info: {
+          name: string;
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      })[];
+      data?: components["schemas"]["TrustListData"];
+    };
+    /** @description A trust list as it was before it was written or signed anew */
+    TrustListVersion: {
+      id: string;
+      trustListId: string;
+      trustList: {
+        id: string;
+        description: string | null;
+      };
+      tenantId: string;
+      sequenceNumber: number;
+      /** @description The document that is signed (ETSI TS 119 602) */
+      data: {
+        LoTE: {
+          ListAndSchemeInformation: {
+            LoTESequenceNumber: number;
+          } & {
+            [key: string]: unknown;
+          };
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      };
+      /** @description As they were written; key chains by both of their names */
+      entityConfig: ({
+        /** @enum {string} */
+        type: "internal" | "external";
+        info: {
+          name: string;
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      })[];
+      jwt: string;
+      /**
+       * Format: date-time
+       * @description When it was signed
+       */
+      createdAt: string;
+    };
+    /** @description A trust list of somebody else that the tenant relies on */
+    FollowedTrustList: {
+      id: string;
+      /** @description Without its query */
+      uri: string;
+      /** @description The list of lists that points to it, and says who signs it */
+      via: string | null;
+      /** @description Of the last release that was good */
+      sequenceNumber: number | null;
+      /** @description When that ends */
+      nextUpdate: string | null;
+      /** @description When it was found at its address for the last time; null when copies were forgotten since */
+      checkedAt: string | null;
+      /** Format: date-time */
+      lookedAt: string;
+      /** @description What is held against the release that came; the good one counts until it ends */
+      held: {
+        /** Format: date-time */
+        since: string;
+        reason: string;
+        /** @description Who signed what came, and vouches for nobody until somebody confirms it */
+        signer: {
+          /** @description PEM */
+          certificate: string;
+          fingerprint: string;
+        } | null;
+      } | null;
+    };
+    /** @description Something that the trust of a tenant rests on, and that ends */
+    TrustForecastItem: {
+      /** @enum {string} */
+      kind: "key-chain" | "authority" | "anchor" | "list-signer" | "followed-list" | "published-list" | "registration-certificate";
+      /** @description Of the key chain or the list, or the fingerprint (SHA-256, base64url) of a certificate */
+      id: string;
+      name: string;
+      /** Format: date-time */
+      endsAt: string;
+      /** @description The service sees to it by itself, as long as nothing is in the way */
+      renews: boolean;
+      affects: {
+        /** @description Credential configurations that cannot be issued then */
+        issuance: string[];
+        /** @description Presentation configurations that fail then, or trust fewer issuers */
+        presentation: string[];
+      };
+      /** @description What to do before */
+      advice: string;
+    };
+    /** @description The login of the tenant at its registrar, without secrets */
+    RegistrarConfiguration: {
+      /** @description Base of the API of the registrar, without query and fragment */
+      registrarUrl: string;
+      /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
+      oidcUrl: string;
+      /** @description Our client at the OpenID provider */
+      clientId: string;
+      hasClientSecret: boolean;
+      /** @description Account at the registrar */
+      username: string;
+      hasPassword: boolean;
+      registrationCertificateAnchors?: string[] | null;
+      registrationCertificateDefaults?: {
+        /** @description Where users read it */
+        privacy_policy?: string;
+        support_uri?: string;
+        /** @description Why the data is asked for, by language */
+        purpose?: {
+          lang: string;
+          content: string;
+        }[];
+        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        intermediary?: string | {
+          sub: string;
+          sname?: string;
+        };
+      } | null;
+      tenantId: string;
+      tenant: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+    };
+    /** @description The login of the tenant at its registrar, without secrets */
+    WrittenRegistrarConfiguration: {
+      /** @description Base of the API of the registrar, without query and fragment */
+      registrarUrl: string;
+      /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
+      oidcUrl: string;
+      /** @description Our client at the OpenID provider */
+      clientId: string;
+      hasClientSecret: boolean;
+      /** @description Account at the registrar */
+      username: string;
+      hasPassword: boolean;
+      registrationCertificateAnchors?: string[] | null;
+      registrationCertificateDefaults?: {
+        /** @description Where users read it */
+        privacy_policy?: string;
+        support_uri?: string;
+        /** @description Why the data is asked for, by language */
+        purpose?: {
+          lang: string;
+          content: string;
+        }[];
+        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        intermediary?: string | {
+          sub: string;
+          sname?: string;
+        };
+      } | null;
+      tenantId: string;
+      tenant: components["schemas"]["TenantReference"];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description Signs requests to wallets from now on */
+    AccessCertificate: {
+      /** @description What the registrar calls the certificate */
+      id: string;
+      relyingPartyId: string;
+      keyChainId: string;
+      /** @description The same, by its older name */
+      certId: string;
+      /** @description PEM, leaf first */
+      crt: string[];
+      /** Format: date-time */
+      expiresAt: string;
+      keyChain: components["schemas"]["KeyChain"];
+    };
+    /** @description A registration certificate (ETSI TS 119 475) */
+    RegistrationCertificate: {
+      /** @description What the registrar calls it; null for one that was brought along */
+      id: string | null;
+      jwt: string;
+      relyingPartyId: string | null;
+      /** @description Identifier of the relying party, as in its access certificate */
+      subject: string;
+      intendedUseId: string | null;
+      /** @description What may be asked for */
+      credentials: {
+        format: string;
+        meta: {
+          [key: string]: unknown;
+        };
+        claims?: {
+          path: unknown[];
+          values?: unknown[];
+        }[];
+      }[];
+      /** Format: date-time */
+      issuedAt: string;
+      expiresAt: string | null;
+    };
+    /** @description What calls of backends are signed with. Secrets are never shown. */
+    WebhookSecret: {
+      /**
+       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @enum {string}
+       */
+      signing: "v1" | "off";
+      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      createdAt: string | null;
+      /** @description Former secrets that sign still, the newest first; at most 3 */
+      former: {
+        /** Format: date-time */
+        createdAt: string;
+        /**
+         * Format: date-time
+         * @description Until then calls bear a signature of it, too
+         */
+        signsUntil: string;
+      }[];
+    };
+    /** @description What calls of backends are signed with. Secrets are never shown. */
+    WrittenWebhookSecret: {
+      /**
+       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @enum {string}
+       */
+      signing: "v1" | "off";
+      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      createdAt: string | null;
+      /** @description Former secrets that sign still, the newest first; at most 3 */
+      former: {
+        /** Format: date-time */
+        createdAt: string;
+        /**
+         * Format: date-time
+         * @description Until then calls bear a signature of it, too
+         */
+        signsUntil: string;
+      }[];
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
+    };
+    /** @description A new secret, which signs from now on */
+    NewWebhookSecret: {
+      /**
+       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @enum {string}
+       */
+      signing: "v1" | "off";
+      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      createdAt: string | null;
+      /** @description Former secrets that sign still, the newest first; at most 3 */
+      former: {
+        /** Format: date-time */
+        createdAt: string;
+        /**
+         * Format: date-time
+         * @description Until then calls bear a signature of it, too
+         */
+        signsUntil: string;
+      }[];
+      /** @description `whsec_` and base64. Shown once. Save it now. */
+      secret: string;
+    };
+    CacheStats: {
+      trustListCache: {
+        /** @description Lists that are kept */
+        size: number;
+        /** @description Checks that a kept list answered, since the process began */
+        hits: number;
+        /** @description Checks that had to fetch */
+        misses: number;
+        entries: {
+          uri: string;
+          /** Format: date-time */
+          fetchedAt: string;
+          /** Format: date-time */
+          expiresAt: string;
+        }[];
+        /** @description Lists whose last fetch failed; older copies of them may stand in */
+        failing: {
+          uri: string;
+          /** @description Why it could not be had, or not be believed */
+          reason: string;
+          /** Format: date-time */
+          failedAt: string;
+          /**
+           * Format: date-time
+           * @description From then on the next check fetches it
+           */
+          retriedAt: string;
+        }[];
+      };
+      statusListCache: {
+        /** @description Lists that are kept */
+        size: number;
+        /** @description Checks that a kept list answered, since the process began */
+        hits: number;
+        /** @description Checks that had to fetch */
+        misses: number;
+        entries: {
+          uri: string;
+          /** Format: date-time */
+          fetchedAt: string;
+          /** Format: date-time */
+          expiresAt: string;
+        }[];
+        /** @description Lists whose last fetch failed; older copies of them may stand in */
+        failing: {
+          uri: string;
+          /** @description Why it could not be had, or not be believed */
+          reason: string;
+          /** Format: date-time */
+          failedAt: string;
+          /**
+           * Format: date-time
+           * @description From then on the next check fetches it
+           */
+          retriedAt: string;
+        }[];
+      };
+      /** @description Revocation lists of issuers of certificates */
+      revocationListCache: {
+        /** @description Lists that are kept */
+        size: number;
+        /** @description Checks that a kept list answered, since the process began */
+        hits: number;
+        /** @description Checks that had to fetch */
+        misses: number;
+        entries: {
+          uri: string;
+          /** Format: date-time */
+          fetchedAt: string;
+          /** Format: date-time */
+          expiresAt: string;
+        }[];
+        /** @description Lists whose last fetch failed; older copies of them may stand in */
+        failing: {
+          uri: string;
+          /** @description Why it could not be had, or not be believed */
+          reason: string;
+          /** Format: date-time */
+          failedAt: string;
+          /**
+           * Format: date-time
+           * @description From then on the next check fetches it
+           */
+          retriedAt: string;
+        }[];
+      };
+      /** @description Status lists of wallet providers that issued credentials follow, of all processes; those that fail first */
+      followedStatusLists: {
+        uri: string;
+        /** @description When credentials were compared with it last */
+        checkedAt: string | null;
+        /** @description Why it cannot be had at present; nothing is revoked meanwhile */
+        failure: {
+          /** Format: date-time */
+          since: string;
+          /** @description Attempts since then */
+          count: number;
+          reason: string;
+        } | null;
+      }[];
+    };
+    /** @description Who changed what, and when */
+    AuditEntry: {
+      /** @description From 1, without gaps */
+      sequence: number;
+      /** Format: date-time */
+      at: string;
+      /** @description Client id, or `system` for the service itself */
+      actor: string;
+      /** @enum {string} */
+      action: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+      /** @enum {string} */
+      kind: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
+      /** @description Id of the thing */
+      target: string;
+      /** @description Members that changed; values only of those that hold no secret and nobody’s data */
+      changes: {
+        member: string;
+        before?: unknown;
+        after?: unknown;
+      }[];
+      /** @description `X-Request-Id` of the call */
+      requestId?: string;
+      /** @description In the log of the service: the entry of the tenant’s log that this one repeats */
+      of?: {
+        tenantId: string;
+        sequence: number;
+        hash: string;
+      };
+      /** @description Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET` */
+      hash: string;
+    };
+    Service: {
+      name: string;
+      version: string;
+      documentation: string;
+      /** @description Credential Issuer Identifier of a tenant */
+      issuerUrlTemplate: string;
+    };
+    Health: {
+      /**
+       * @description `degraded`: works, but for those who need what is down
+       * @enum {string}
+       */
+      status: "ok" | "degraded" | "error";
+      /** @description What works */
+      info: {
+        [key: string]: {
+          /** @enum {string} */
+          status: "up" | "down";
+        };
+      } | null;
+      /** @description What does not */
+      error: {
+        [key: string]: {
+          /** @enum {string} */
+          status: "up" | "down";
+        };
+      } | null;
+      /** @description Both */
+      details: {
+        [key: string]: {
+          /** @enum {string} */
+          status: "up" | "down";
+        };
+      };
+    };
+    Liveness: {
+      /** @constant */
+      status: "ok";
+    };
+    ClaimsAnswer: {
+      [key: string]: {
+        [key: string]: unknown;
+      };
+    } | ({
+      /** @constant */
+      deferred: true;
+      /** @description Seconds that the wallet waits between two polls; 5 unless stated */
+      interval?: number | null;
+    } & {
+      [key: string]: unknown;
+    });
+    PresentationAnswer: {
+      /** @description Where the browser goes, in place of the configured address; ignored when it is no address */
+      redirectUri?: string | null;
+    } & {
+      [key: string]: unknown;
+    };
+    DisplayInfoOutput: {
+      /** @description Name of the issuer as wallets show it */
+      name: string;
+      /** @description BCP 47, such as en or de-AT; each language at most once */
+      locale?: string;
+      /** @description Of the issuer */
+      logo?: {
+        /** @description https or data URL of an image */
+        uri: string;
+        /** @description For those who do not see it */
+        alt_text?: string;
+      };
+    };
+    WalletClientOutput: {
+      /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one */
+      client_id: string;
+      /** @description Its public keys: ES256, ES384, ES512 or EdDSA */
+      jwks?: Record<string, never>;
+      /** @description Where they are found, in place of `jwks` */
+      jwks_uri?: string;
+      /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
+      redirect_uris?: string[];
+    } & (unknown | unknown);
+    WalletProviderOutput: {
+      /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
+      certificates: string[];
+      /** @description Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused */
+      client_ids: string[];
+      /** @description Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always */
+      redirect_uris?: string[];
+    };
+    ChainedAsConfigOutput: {
+      /** @description false: its addresses answer 404 and its tokens are refused */
+      enabled: boolean;
+      /** @description the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims of its ID token, of its userinfo endpoint, and of its access token where that is a JWT of its own, reach the claims webhook as `identity.token_claims` */
+      upstream: {
+        /** @description found by OpenID Connect Discovery */
+        issuer: string;
+        /** @description our client there */
+        clientId: string;
+        /** @description none for a public client; PKCE is used always */
+        clientSecret?: string;
+        scopes: string[];
+        /** @description false: its userinfo endpoint is not asked; unless stated it is, where it has one, and a login fails when that gives no claims of the same user, for example since access tokens are for another API */
+        userinfo?: boolean;
+      };
+      token: {
+        /** @description of access tokens; those that no key is bound to live 300 seconds at most */
+        lifetimeSeconds: number;
+        /** @description key chain that signs access tokens; the default of the tenant unless given */
+        signingKeyId?: string | null;
+      };
+      /** @description false: access tokens without a key are issued, too */
+      requireDPoP: boolean;
+      /** @description ask users, after their login, before a browser goes to an address that is not registered for a wallet that authenticated (`walletClients`, `walletProviders`); switched off, anybody who sends a link to a user with a session at the upstream gets the credentials of that user unseen */
+      confirmUnverifiedWallets: boolean;
+    };
+    RegistrationCertificateRequestOutput: {
+      /** @description A certificate that was obtained elsewhere */
+      jwt?: string;
+      /** @description One that the registrar has issued */
+      id?: string;
+      /** @description One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and `purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration */
+      body?: {
+        /** @description Where users read it */
+        privacy_policy?: string;
+        support_uri?: string;
+        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        intermediary?: string | {
+          sub: string;
+          sname?: string;
+        };
+        /** @description Why the data is asked for, by language */
+        purpose?: {
+          lang: string;
+          content: string;
+        }[];
+        credentials?: {
+          format: string;
+          meta: Record<string, never>;
+          claims?: {
+            path: (string | null | number)[];
+          }[];
+        }[];
+        provided_attestations?: {
+          format: string;
+          meta: Record<string, never>;
+        }[];
+      };
+    } & (unknown | unknown | unknown);
+    CredentialConfigOutput: {
+      /**
+       * @description SD-JWT VC or ISO mdoc
+       * @enum {string}
+       */
+      format: "dc+sd-jwt" | "mso_mdoc";
+      /** @description How wallets show it, by language; most show the id of the configuration where there is none */
+      display?: {
+        /** @description Name of the credential as wallets show it */
+        name: string;
+        /** @description BCP 47, such as en or de-AT; each language at most once */
+        locale?: string;
+        /** @description For the user */
+        description?: string;
+        /** @description Such as #12355b */
+        background_color?: string;
+        /** @description Such as #ffffff */
+        text_color?: string;
+        /** @description Behind the card */
+        background_image?: {
+          /** @description https or data URL of an image */
+          uri: string;
+        };
+        /** @description On the card */
+        logo?: {
+          /** @description https or data URL of an image */
+          uri: string;
+          /** @description For those who do not see it */
+          alt_text?: string;
+        };
+      }[];
+      /** @description What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it */
+      scope?: string;
+      /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
+      claims?: {
+        /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
+        path: (string | number | null)[];
+        /** @description Every credential has it; claims without it are not issued */
+        mandatory?: boolean;
+        /** @description How wallets call it, by language */
+        display?: {
+          /** @description Label of the claim */
+          name: string;
+          /** @description BCP 47, such as en or de-AT; each language at most once */
+          locale?: string;
+        }[];
+      }[];
+      /** @description mso_mdoc: the document type */
+      docType?: string;
+      /** @description mso_mdoc: where claims without a namespace belong */
+      namespace?: string;
+      /** @description mso_mdoc: the elements of every document without claims of its own, by namespace */
+      claimsByNamespace?: {
+        [key: string]: {
+          [key: string]: components["schemas"]["Json"];
+        };
+      };
+      /** @description Need not be stated. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; another one is refused */
+      cryptographic_binding_methods_supported?: string[];
+      /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
+      credential_signing_alg_values_supported?: (string | number)[];
+    } & unknown;
+    TypeMetadataOutput: {
+      /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
+      vct?: string;
+      /** @description For developers; the first display name unless stated */
+      name?: string;
+      /** @description For developers; that of the configuration unless stated */
+      description?: string;
+      /** @description The type that this one specializes */
+      extends?: string;
+      /** @description Hash of its document, such as sha256-… */
+      "extends#integrity"?: string;
+      /** @description A JSON Schema for readers; not applied here */
+      schema_uri?: string;
+      /** @description Its hash, such as sha256-… */
+      "schema_uri#integrity"?: string;
+      /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
+      display?: (({
+        /** @description BCP 47, such as en or de-AT; each language at most once */
+        locale?: string;
+        /** @description BCP 47, such as en or de-AT; each language at most once */
+        lang?: string;
+        /** @description Of the type, for users */
+        name: string;
+        description?: string;
+        rendering?: {
+          simple?: {
+            logo?: {
+              /** @description http or https address, or a data URL of an image */
+              uri: string;
+              "uri#integrity"?: string;
+              alt_text?: string;
+            } & {
+              [key: string]: unknown;
+            };
+            background_image?: {
+              /** @description http or https address, or a data URL of an image */
+              uri: string;
+              "uri#integrity"?: string;
+              alt_text?: string;
+            } & {
+              [key: string]: unknown;
+            };
+            background_color?: string;
+            text_color?: string;
+          } & {
+            [key: string]: unknown;
+          };
+          svg_templates?: ({
+            uri: string;
+            "uri#integrity"?: string;
+            properties?: {
+              /** @enum {string} */
+              orientation?: "portrait" | "landscape";
+              /** @enum {string} */
+              color_scheme?: "light" | "dark";
+              /** @enum {string} */
+              contrast?: "normal" | "high";
+            } & {
+              [key: string]: unknown;
+            };
+          } & {
+            [key: string]: unknown;
+          })[];
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      }) & (unknown | unknown))[];
+      /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
+      claims?: ({
+        /** @description Member names, positions, or null for all entries of an array */
+        path: (string | number | null)[];
+        display?: (({
+          /** @description BCP 47, such as en or de-AT; each language at most once */
+          locale?: string;
+          /** @description BCP 47, such as en or de-AT; each language at most once */
+          lang?: string;
+          /** @description Of the claim, for users */
+          label: string;
+          description?: string;
+        } & {
+          [key: string]: unknown;
+        }) & (unknown | unknown))[];
+        /** @description Credentials without it are not issued */
+        mandatory?: boolean;
+        /**
+         * @description Whether holders can withhold it; the frame of the configuration has to say the same
+         * @enum {string}
+         */
+        sd?: "always" | "allowed" | "never";
+        svg_id?: string;
+      } & {
+        [key: string]: unknown;
+      })[];
+    } & {
+      [key: string]: unknown;
+    };
+    InteractiveActionOutput: {
+      /**
+       * @description The wallet presents credentials first
+       * @constant
+       */
+      type: "openid4vp_presentation";
+      /** @description A name for the administrator; wallets never see it */
+      label?: string;
+      /** @description Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as `credentials` */
+      presentationConfigId: string;
+    } | {
+      /**
+       * @description The user visits a page of yours first
+       * @constant
+       */
+      type: "redirect_to_web";
+      /** @description A name for the administrator; wallets never see it */
+      label?: string;
+      /** @description The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter return_to is appended: where the page sends the browser when the user is done, with &error=access_denied when the user gave up. */
+      url: string;
+      /** @description Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without it the return of the browser is believed, which every user can bring about, so the page then informs only. */
+      callbackUrl?: string;
+      /** @description For the administrator */
+      description?: string;
+    };
+    DisclosurePolicyOutput: {
+      /**
+       * @description To anybody
+       * @constant
+       */
+      policy: "none";
+    } | {
+      /**
+       * @description To the relying parties that are named
+       * @constant
+       */
+      policy: "allowList";
+      /** @description Relying parties, by the names that wallets find in their access certificates; at least one */
+      values: string[];
+    } | {
+      /**
+       * @description To relying parties whose certificates one of these vouches for
+       * @constant
+       */
+      policy: "rootOfTrust";
+      /** @description Names of the authorities, at least one */
+      values: string | string[];
+    } | {
+      /**
+       * @description To relying parties that present an attestation
+       * @constant
+       */
+      policy: "attestationBased";
+      /** @description Any of these is enough */
+      values: {
+        /** @description DCQL claims queries */
+        claims?: {
+          [key: string]: components["schemas"]["Json"];
+        }[];
+        /** @description DCQL credential queries for what the relying party presents */
+        credentials: {
+          [key: string]: components["schemas"]["Json"];
+        }[];
+        /** @description DCQL credential sets over these */
+        credential_sets?: {
+          [key: string]: components["schemas"]["Json"];
+        }[];
+      }[];
+    };
+    TransactionDataOutput: {
+      type: string;
+      credential_ids: string[];
+      transaction_data_hashes_alg?: ("sha-256" | "sha-384" | "sha-512")[];
+    } & {
+      [key: string]: unknown;
+    };
+    /** @description What came of one credential query */
+    PresentedCredentialOutput: {
+      /** @description Id of the credential query */
+      id: string;
+      /** @description What was verified; an array for a query with `multiple` */
+      values?: {
+        [key: string]: unknown;
+      } | {
+        [key: string]: unknown;
+      }[];
+      /** @description Who signed it; an array beside an array of `values` */
+      issuer?: components["schemas"]["PresentedIssuerOutput"] | components["schemas"]["PresentedIssuerOutput"][];
+      /** @description How the wallet authenticated its user, beside a confirmed transaction of TS12 (docs/verifying.md) */
+      authentication?: {
+        /** @description The authentication code */
+        jti: string;
+        /** @description Factors by category */
+        amr: {
+          [key: string]: string;
+        }[];
+      };
+      /**
+       * @description Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
+       * @enum {string}
+       */
+      error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
+    };
+    /** @description Who signed a credential */
+    PresentedIssuerOutput: {
+      /** @description Name in the certificate of the signer (RFC 4514) */
+      subject: string;
+      /** @description SHA-256 of that certificate, base64url */
+      fingerprint: string;
+      /** @description SHA-256 of the anchor that vouches for it, base64url */
+      anchor: string;
+      /** @description Where the anchor stands on trust lists; absent for one that is configured */
+      listed?: {
+        entity: string;
+        list: string;
+        sequenceNumber: number;
+      }[];
+    };
+    /** @description Any JSON value */
+    Json: unknown;
+  };
+  responses: never;
+  parameters: never;
+  requestBodies: never;
+  headers: never;
+  pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+  createAccessToken: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "grant_type": "client_credentials",
+         *       "client_id": "acme-admin",
+         *       "client_secret": "<client secret>"
+         *     }
+         */
+        "application/json": components["schemas"]["AccessTokenRequest"];
+        /**
+         * @example {
+         *       "grant_type": "client_credentials",
+         *       "client_id": "acme-admin",
+         *       "client_secret": "<client secret>"
+         *     }
+         */
+        "application/x-www-form-urlencoded": components["schemas"]["AccessTokenRequest"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AccessToken"];
+        };
+      };
+    };
+  };
+  logInToConsole: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "ticket": "<ticket of the printed link>"
+         *     }
+         */
+        "application/json": components["schemas"]["ConsoleTicket"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AccessToken"];
+        };
+      };
+    };
+  };
+  listTenants: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Tenant"][];
+        };
+      };
+    };
+  };
+  createTenant: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "id": "acme",
+         *       "name": "Acme",
+         *       "roles": [
+         *         "clients:manage",
+         *         "issuance:manage",
+         *         "issuance:offer",
+         *         "presentation:manage",
+         *         "presentation:request",
+         *         "registrar:manage"
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["TenantCreation"];
+      };
+    };
+    responses: {
+      /** @description A tenant; the secret of a new administrator is shown once */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenTenant"];
+        };
+      };
+    };
+  };
+  getTenant: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Tenant id
+         * @example acme
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A tenant with its clients */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Tenant"];
+        };
+      };
+    };
+  };
+  deleteTenant: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Tenant id
+         * @example acme
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updateTenant: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Tenant id
+         * @example acme
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "description": "Rockets and anvils",
+         *       "sessionConfig": {
+         *         "ttlSeconds": 3600
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["TenantUpdate"];
+      };
+    };
+    responses: {
+      /** @description A tenant; the secret of a new administrator is shown once */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenTenant"];
+        };
+      };
+    };
+  };
+  createOffer: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description Names this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same answer for the same body, without another session; another body under the key is refused with 409
+         * @example order-4711
+         */
+        "Idempotency-Key"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "response_type": "uri",
+         *       "flow": "pre_authorized_code",
+         *       "credentialConfigurationIds": [
+         *         "pid"
+         *       ],
+         *       "credentialClaims": {
+         *         "pid": {
+         *           "type": "inline",
+         *           "claims": {
+         *             "given_name": "Ada",
+         *             "family_name": "Lovelace"
+         *           }
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["OfferRequest"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Offer"];
+        };
+      };
+    };
+  };
+  getIssuanceConfiguration: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["IssuanceConfiguration"];
+        };
+      };
+    };
+  };
+  replaceIssuanceConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "display": [
+         *         {
+         *           "name": "Ministry of Examples",
+         *           "locale": "en"
+         *         }
+         *       ],
+         *       "batchSize": 1,
+         *       "dPopRequired": true
+         *     }
+         */
+        "application/json": components["schemas"]["IssuanceConfigurationInput"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenIssuanceConfiguration"];
+        };
+      };
+    };
+  };
+  listCredentialConfigurations: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["CredentialConfiguration"][];
+        };
+      };
+    };
+  };
+  replaceCredentialConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "id": "pid",
+         *       "config": {
+         *         "format": "dc+sd-jwt",
+         *         "display": [
+         *           {
+         *             "name": "Person Identification Data",
+         *             "locale": "en"
+         *           }
+         *         ]
+         *       },
+         *       "vct": "urn:eudi:pid:1",
+         *       "claims": {
+         *         "given_name": "Ada",
+         *         "family_name": "Lovelace"
+         *       },
+         *       "disclosureFrame": {
+         *         "_sd": [
+         *           "given_name",
+         *           "family_name"
+         *         ]
+         *       },
+         *       "keyBinding": true,
+         *       "statusManagement": true,
+         *       "lifeTime": 31536000
+         *     }
+         */
+        "application/json": components["schemas"]["CredentialConfigurationInput"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenCredentialConfiguration"];
+        };
+      };
+    };
+  };
+  getCredentialConfiguration: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example pid */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["CredentialConfiguration"];
+        };
+      };
+    };
+  };
+  deleteCredentialConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example pid */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updateCredentialConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example pid */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "description": "Issued to residents"
+         *     }
+         */
+        "application/json": {
+          /** @description `credential_configuration_id` of wallets and offers */
+          id?: string;
+          /** @description What wallets are told, and the format */
+          config?: components["schemas"]["CredentialConfig"];
+          description?: string | null;
+          vct?: (string | components["schemas"]["TypeMetadata"]) | null;
+          vctIntegrity?: boolean | null;
+          claims?: {
+            [key: string]: components["schemas"]["Json"];
+          } | null;
+          claimsWebhook?: {
+            /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+            url: string;
+            /** @description A header that the call bears; without it none */
+            auth?: {
+              /** @constant */
+              type: "apiKey";
+              config: {
+                /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+                headerName: string;
+                /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+                value: string;
+              };
+            };
+          } | null;
+          notificationWebhook?: {
+            /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
+            url: string;
+            /** @description A header that the call bears; without it none */
+            auth?: {
+              /** @constant */
+              type: "apiKey";
+              config: {
+                /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+                headerName: string;
+                /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+                value: string;
+              };
+            };
+          } | null;
+          iaeActions?: components["schemas"]["InteractiveAction"][] | null;
+          embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicy"] | null;
+          disclosureFrame?: {
+            [key: string]: components["schemas"]["Json"];
+          } | null;
+          keyBinding?: boolean | null;
+          proofTypes?: ("jwt" | "attestation")[] | null;
+          keyAttestationsRequired?: {
+            /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+            key_storage?: string[];
+            /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+            user_authentication?: string[];
+            /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+            preferred_key_storage_status_period?: number;
+          } | null;
+          credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
+          keyChainId?: string | null;
+          statusManagement?: boolean | null;
+          followWalletStatus?: boolean | null;
+          maxIssuances?: number | null;
+          subjectClaims?: string[][] | null;
+          oneActiveSet?: boolean | null;
+          lifeTime?: number | null;
+          schema?: {
+            [key: string]: components["schemas"]["Json"];
+          } | null;
+          /** @description The older name of `keyChainId`; where both stand they are alike */
+          certId?: string | null;
+          /** @description Null: the default of the tenant signs */
+          readonly keyChain?: components["schemas"]["KeyChain"] | null;
+          /** @description The same, by its older name */
+          readonly cert?: components["schemas"]["Certificate"] | null;
+          readonly tenant?: components["schemas"]["TenantReference"];
+          /** Format: date-time */
+          readonly createdAt?: string;
+          /** Format: date-time */
+          readonly updatedAt?: string;
+          /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+          readonly warnings?: components["schemas"]["Warning"][];
+        };
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenCredentialConfiguration"];
+        };
+      };
+    };
+  };
+  listDeferredTransactions: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example desc
+         */
+        sort?: "asc" | "desc";
+        /**
+         * @description Only those of this session
+         * @example <session>
+         */
+        session?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["DeferredTransaction"][];
+        };
+      };
+    };
+  };
+  getDeferredTransaction: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example <transaction> */
+        transactionId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["DeferredTransaction"];
+        };
+      };
+    };
+  };
+  completeDeferredTransaction: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example <transaction> */
+        transactionId: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "claims": {
+         *         "given_name": "Ada",
+         *         "family_name": "Lovelace"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["DeferredCompletion"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenDeferredDecision"];
+        };
+      };
+    };
+  };
+  failDeferredTransaction: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example <transaction> */
+        transactionId: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "errorMessage": "The register knows no such person"
+         *     }
+         */
+        "application/json": components["schemas"]["DeferredFailure"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["DeferredDecision"];
+        };
+      };
+    };
+  };
+  createPresentationRequest: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description Names this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same answer for the same body, without another session; another body under the key is refused with 409
+         * @example order-4711
+         */
+        "Idempotency-Key"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "response_type": "uri",
+         *       "requestId": "name-check"
+         *     }
+         */
+        "application/json": components["schemas"]["PresentationRequest"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["PresentationOffer"];
+        };
+      };
+    };
+  };
+  listPresentationConfigurations: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["PresentationConfiguration"][];
+        };
+      };
+    };
+  };
+  replacePresentationConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "id": "name-check",
+         *       "description": "Who is the visitor?",
+         *       "dcql_query": {
+         *         "credentials": [
+         *           {
+         *             "id": "pid",
+         *             "format": "dc+sd-jwt",
+         *             "meta": {
+         *               "vct_values": [
+         *                 "urn:eudi:pid:1"
+         *               ]
+         *             },
+         *             "claims": [
+         *               {
+         *                 "path": [
+         *                   "given_name"
+         *                 ]
+         *               }
+         *             ]
+         *           }
+         *         ]
+         *       },
+         *       "trustAnchors": [
+         *         {
+         *           "keyChainId": "signing"
+         *         }
+         *       ],
+         *       "lifeTime": 300,
+         *       "redirectUri": "https://shop.example/done?session={sessionId}",
+         *       "expectedOrigins": [
+         *         "https://shop.example"
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["PresentationConfigurationInput"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenPresentationConfiguration"];
+        };
+      };
+    };
+  };
+  getPresentationConfiguration: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example name-check */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["PresentationConfiguration"];
+        };
+      };
+    };
+  };
+  deletePresentationConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example name-check */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updatePresentationConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example name-check */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "lifeTime": 600,
+         *       "redirectUri": null
+         *     }
+         */
+        "application/json": components["schemas"]["PresentationConfigurationUpdate"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenPresentationConfiguration"];
+        };
+      };
+    };
+  };
+  revokeCredentials: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "sessionId": "<session>",
+         *       "status": 1
+         *     }
+         */
+        "application/json": components["schemas"]["Revocation"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Revoked"];
+        };
+      };
+    };
+  };
+  revokeCredentialsBySubject: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "claims": {
+         *         "personal_administrative_number": "1815-12-10"
+         *       },
+         *       "subjectClaims": [
+         *         [
+         *           "personal_administrative_number"
+         *         ]
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["SubjectRevocation"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["RevokedBySubject"];
+        };
+      };
+    };
+  };
+  listSessions: {
+    parameters: {
+      query?: {
+        /** @example active */
+        status?: "active" | "fetched" | "completed" | "expired" | "failed";
+        /**
+         * @description Only sessions created at this time or later
+         * @example 2026-01-01T00:00:00Z
+         */
+        since?: string;
+        /** @description Only sessions of this name, exactly: the id, your `reference`, the link or an address in it, a code, the nonce of a request */
+        q?: string;
+        /** @example 20 */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By time of creation
+         * @example desc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Session"][];
+        };
+      };
+    };
+  };
+  getSession: {
+    parameters: {
+      query?: {
+        /**
+         * @description What the browser brought back; good once, for five minutes, and for its own session only. Where the configuration has requireResponseCode, this completes the session
+         * @example <response code>
+         */
+        response_code?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One offer or presentation request, from its creation to its end */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Session"];
+        };
+      };
+    };
+  };
+  deleteSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  cancelSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One offer or presentation request, from its creation to its end */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Session"];
+        };
+      };
+    };
+  };
+  retryDelivery: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+        /**
+         * @description `deliveries[].id` of the session
+         * @example <delivery>
+         */
+        deliveryId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One delivery to a webhook and what came of it */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Delivery"];
+        };
+      };
+    };
+  };
+  watchSession: {
+    parameters: {
+      query?: {
+        /**
+         * @description Access token, for clients that cannot send headers
+         * @example <access token>
+         */
+        token?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Each `data` is one such object; comments keep the connection alive */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "text/event-stream": components["schemas"]["SessionStatus"];
+        };
+      };
+    };
+  };
+  getSessionStorage: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What holds for new sessions of the tenant */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["EffectiveSessionStorageConfig"];
+        };
+      };
+    };
+  };
+  replaceSessionStorage: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "ttlSeconds": 3600,
+         *       "cleanupMode": "anonymize"
+         *     }
+         */
+        "application/json": components["schemas"]["SessionStorageConfig"];
+      };
+    };
+    responses: {
+      /** @description What holds for new sessions of the tenant */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenEffectiveSessionStorageConfig"];
+        };
+      };
+    };
+  };
+  resetSessionStorage: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What holds for new sessions of the tenant */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["EffectiveSessionStorageConfig"];
+        };
+      };
+    };
+  };
+  listClients: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Client"][];
+        };
+      };
+    };
+  };
+  createClient: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "clientId": "shop-backend",
+         *       "roles": [
+         *         "presentation:request"
+         *       ],
+         *       "description": "Web shop"
+         *     }
+         */
+        "application/json": components["schemas"]["ClientCreation"];
+      };
+    };
+    responses: {
+      /** @description A client. Its secret is stored hashed and never shown here. */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenClient"];
+        };
+      };
+    };
+  };
+  getClient: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Client id
+         * @example shop-backend
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A client. Its secret is stored hashed and never shown here. */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Client"];
+        };
+      };
+    };
+  };
+  deleteClient: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Client id
+         * @example shop-backend
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updateClient: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Client id
+         * @example shop-backend
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "roles": [
+         *         "presentation:request",
+         *         "issuance:offer"
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["ClientUpdate"];
+      };
+    };
+    responses: {
+      /** @description A client. Its secret is stored hashed and never shown here. */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenClient"];
+        };
+      };
+    };
+  };
+  getClientSecret: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Client id
+         * @example shop-backend
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Shown once. Save it now. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ClientSecret"];
+        };
+      };
+    };
+  };
+  rotateClientSecret: {
+    parameters: {
+      query?: {
+        /**
+         * @description For so long access tokens go on to count that are out already, in seconds
+         * @example 300
+         */
+        graceSeconds?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description Client id
+         * @example shop-backend
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Shown once. Save it now. */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ClientSecret"];
+        };
+      };
+    };
+  };
+  listKeyChains: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["KeyChain"][];
+        };
+      };
+    };
+  };
+  createKeyChain: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "id": "pid-signing",
+         *       "usageType": "signing",
+         *       "description": "Signs PID credentials"
+         *     }
+         */
+        "application/json": components["schemas"]["KeyChainCreation"];
+      };
+    };
+    responses: {
+      /** @description A key with the certificates that prove whose it is */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenKeyChain"];
+        };
+      };
+    };
+  };
+  listKeyProviders: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["KeyProvider"][];
+        };
+      };
+    };
+  };
+  getKeyChain: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Key chain id
+         * @example pid-signing
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A key with the certificates that prove whose it is */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["KeyChain"];
+        };
+      };
+    };
+  };
+  deleteKeyChain: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Key chain id
+         * @example pid-signing
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updateKeyChain: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Key chain id
+         * @example pid-signing
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "description": "Signs diplomas"
+         *     }
+         */
+        "application/json": components["schemas"]["KeyChainUpdate"];
+      };
+    };
+    responses: {
+      /** @description A key with the certificates that prove whose it is */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenKeyChain"];
+        };
+      };
+    };
+  };
+  importKeyChain: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "id": "imported",
+         *       "usageType": "signing",
+         *       "key": {
+         *         "kty": "EC",
+         *         "crv": "P-256",
+         *         "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+         *         "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
+         *         "d": "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["KeyChainImport"];
+      };
+    };
+    responses: {
+      /** @description A key with the certificates that prove whose it is */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenKeyChain"];
+        };
+      };
+    };
+  };
+  rotateKeyChain: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Key chain id
+         * @example pid-signing
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /** @example {} */
+        "application/json": components["schemas"]["KeyChainRotation"];
+      };
+    };
+    responses: {
+      /** @description A key with the certificates that prove whose it is */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenKeyChain"];
+        };
+      };
+    };
+  };
+  createKeyChainRequest: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Key chain id
+         * @example pid-signing
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "subjectName": "Acme",
+         *       "organization": "Acme Ltd",
+         *       "country": "DE"
+         *     }
+         */
+        "application/json": components["schemas"]["CertificateSigningRequest"];
+      };
+    };
+    responses: {
+      /** @description To be handed to whoever shall certify the key */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["CertificateRequest"];
+        };
+      };
+    };
+  };
+  listCertificates: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+        /**
+         * @description Only certificates of this key
+         * @example signing
+         */
+        keyId?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Certificate"][];
+        };
+      };
+    };
+  };
+  createCertificate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "keyId": "signing",
+         *       "certUsageTypes": [
+         *         "signing"
+         *       ],
+         *       "id": "signing-2",
+         *       "subjectName": "Acme PID"
+         *     }
+         */
+        "application/json": components["schemas"]["CertificateCreation"];
+      };
+    };
+    responses: {
+      /** @description A certificate chain and the key that it is for */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenCertificate"];
+        };
+      };
+    };
+  };
+  getCertificate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Certificate id
+         * @example signing-2
+         */
+        certId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A certificate chain and the key that it is for */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Certificate"];
+        };
+      };
+    };
+  };
+  deleteCertificate: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Certificate id
+         * @example signing-2
+         */
+        certId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updateCertificate: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /**
+         * @description Certificate id
+         * @example signing-2
+         */
+        certId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "description": "Signs diplomas"
+         *     }
+         */
+        "application/json": components["schemas"]["CertificateUpdate"];
+      };
+    };
+    responses: {
+      /** @description A certificate chain and the key that it is for */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenCertificate"];
+        };
+      };
+    };
+  };
+  createCertificateRequest: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Certificate id
+         * @example signing-2
+         */
+        certId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "subjectName": "Acme",
+         *       "organization": "Acme Ltd",
+         *       "country": "DE"
+         *     }
+         */
+        "application/json": components["schemas"]["CertificateSigningRequest"];
+      };
+    };
+    responses: {
+      /** @description To be handed to whoever shall certify the key */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["CertificateRequest"];
+        };
+      };
+    };
+  };
+  listKeys: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Key"][];
+        };
+      };
+    };
+  };
+  createKey: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "id": "diplomas",
+         *       "description": "Signs diplomas"
+         *     }
+         */
+        "application/json": components["schemas"]["KeyCreation"];
+      };
+    };
+    responses: {
+      /** @description A key; its private half is never shown */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenKey"];
+        };
+      };
+    };
+  };
+  getKey: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Key id
+         * @example diplomas
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A key; its private half is never shown */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Key"];
+        };
+      };
+    };
+  };
+  deleteKey: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Key id
+         * @example diplomas
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  listStatusLists: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["StatusList"][];
+        };
+      };
+    };
+  };
+  createStatusList: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "bits": 2,
+         *       "capacity": 10000
+         *     }
+         */
+        "application/json": components["schemas"]["StatusListCreation"];
+      };
+    };
+    responses: {
+      /** @description A status list as its tenant administers it */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenStatusList"];
+        };
+      };
+    };
+  };
+  getStatusList: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example <status list> */
+        listId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A status list as its tenant administers it */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["StatusList"];
+        };
+      };
+    };
+  };
+  deleteStatusList: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example <status list> */
+        listId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      204: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  updateStatusList: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example <status list> */
+        listId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "credentialConfigurationId": null
+         *     }
+         */
+        "application/json": components["schemas"]["StatusListUpdate"];
+      };
+    };
+    responses: {
+      /** @description A status list as its tenant administers it */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenStatusList"];
+        };
+      };
+    };
+  };
+  getStatusListDefaults: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What holds for status lists made from now on */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["EffectiveStatusListConfig"];
+        };
+      };
+    };
+  };
+  replaceStatusListDefaults: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "bits": 2,
+         *       "ttl": 900,
+         *       "immediateUpdate": true
+         *     }
+         */
+        "application/json": components["schemas"]["StatusListConfig"];
+      };
+    };
+    responses: {
+      /** @description What holds for status lists made from now on */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenEffectiveStatusListConfig"];
+        };
+      };
+    };
+  };
+  listTrustLists: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TrustList"][];
+        };
+      };
+    };
+  };
+  createTrustList: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "id": "universities",
+         *       "description": "Who issues student cards",
+         *       "entities": [
+         *         {
+         *           "type": "internal",
+         *           "issuerKeyChainId": "signing",
+         *           "revocationKeyChainId": "status-list",
+         *           "info": {
+         *             "name": "Acme University",
+         *             "country": "DE",
+         *             "streetAddress": "Main Street 1",
+         *             "uri": "https://university.example"
+         *           }
+         *         }
+         *       ],
+         *       "data": {
+         *         "LoTE": {
+         *           "ListAndSchemeInformation": {
+         *             "SchemeName": [
+         *               {
+         *                 "lang": "en",
+         *                 "value": "DE:Universities"
+         *               }
+         *             ]
+         *           }
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["TrustListInput"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenTrustList"];
+        };
+      };
+    };
+  };
+  getTrustList: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example universities */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TrustList"];
+        };
+      };
+    };
+  };
+  replaceTrustList: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example universities */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "description": "Nobody at present",
+         *       "entities": []
+         *     }
+         */
+        "application/json": components["schemas"]["TrustListInput"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenTrustList"];
+        };
+      };
+    };
+  };
+  deleteTrustList: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example universities */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updateTrustList: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path: {
+        /** @example universities */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "entities": [
+         *         {
+         *           "type": "internal",
+         *           "issuerKeyChainId": "signing",
+         *           "revocationKeyChainId": "status-list",
+         *           "info": {
+         *             "name": "Acme University",
+         *             "country": "DE",
+         *             "streetAddress": "Main Street 1",
+         *             "uri": "https://university.example"
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["TrustListUpdate"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenTrustList"];
+        };
+      };
+    };
+  };
+  exportTrustList: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example universities */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What POST and PUT take to make this list */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TrustListExport"];
+        };
+      };
+    };
+  };
+  listTrustListVersions: {
+    parameters: {
+      query?: {
+        /** @example 20 */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By number
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path: {
+        /** @example universities */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TrustListVersion"][];
+        };
+      };
+    };
+  };
+  getTrustListVersion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example universities */
+        id: string;
+        /** @example <version> */
+        versionId: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A trust list as it was before it was written or signed anew */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TrustListVersion"];
+        };
+      };
+    };
+  };
+  listFollowedTrustLists: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FollowedTrustList"][];
+        };
+      };
+    };
+  };
+  confirmTrustListSigner: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example <followed list> */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "fingerprint": "<fingerprint>"
+         *     }
+         */
+        "application/json": components["schemas"]["SignerConfirmation"];
+      };
+    };
+    responses: {
+      /** @description Done */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  forecastTrust: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only what ends by then; of a date alone the end of that day (UTC)
+         * @example 2027-01-01T00:00:00Z
+         */
+        until?: string;
+        /** @example 20 */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /** @description By the time at which it ends */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TrustForecastItem"][];
+        };
+      };
+    };
+  };
+  getRegistrarConfiguration: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The login of the tenant at its registrar, without secrets */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["RegistrarConfiguration"];
+        };
+      };
+    };
+  };
+  replaceRegistrarConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "registrarUrl": "https://registrar.example/api",
+         *       "oidcUrl": "https://login.registrar.example/realms/relying-parties",
+         *       "clientId": "vidimus",
+         *       "username": "acme",
+         *       "password": "the password of the account",
+         *       "registrationCertificateDefaults": {
+         *         "privacy_policy": "https://acme.example/privacy",
+         *         "support_uri": "https://acme.example/help",
+         *         "purpose": [
+         *           {
+         *             "lang": "en",
+         *             "content": "Opening an account"
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["RegistrarConfigurationInput"];
+      };
+    };
+    responses: {
+      /** @description The login of the tenant at its registrar, without secrets */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenRegistrarConfiguration"];
+        };
+      };
+    };
+  };
+  deleteRegistrarConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The id of what was deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  updateRegistrarConfiguration: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "password": "the new password of the account"
+         *     }
+         */
+        "application/json": components["schemas"]["RegistrarConfigurationUpdate"];
+      };
+    };
+    responses: {
+      /** @description The login of the tenant at its registrar, without secrets */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenRegistrarConfiguration"];
+        };
+      };
+    };
+  };
+  orderAccessCertificate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "keyChainId": "access",
+         *       "dns": [
+         *         "verifier.acme.example"
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["AccessCertificateOrder"];
+      };
+    };
+    responses: {
+      /** @description Signs requests to wallets from now on */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AccessCertificate"];
+        };
+      };
+    };
+  };
+  orderRegistrationCertificate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "body": {
+         *         "purpose": [
+         *           {
+         *             "lang": "en",
+         *             "content": "Opening an account"
+         *           }
+         *         ]
+         *       },
+         *       "presentationConfigurationId": "name-check"
+         *     }
+         */
+        "application/json": components["schemas"]["RegistrationCertificateOrder"];
+      };
+    };
+    responses: {
+      /** @description A registration certificate (ETSI TS 119 475) */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["RegistrationCertificate"];
+        };
+      };
+    };
+  };
+  getWebhookSecret: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What calls of backends are signed with. Secrets are never shown. */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookSecret"];
+        };
+      };
+    };
+  };
+  updateWebhookSecret: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "signing": "v1"
+         *     }
+         */
+        "application/json": components["schemas"]["WebhookSecretUpdate"];
+      };
+    };
+    responses: {
+      /** @description What calls of backends are signed with. Secrets are never shown. */
+      200: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenWebhookSecret"];
+        };
+      };
+    };
+  };
+  rotateWebhookSecret: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @example "the-etag-of-the-answer-before"
+         */
+        "If-Match"?: "*" | string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        /**
+         * @example {
+         *       "overlapSeconds": 86400
+         *     }
+         */
+        "application/json": components["schemas"]["WebhookSecretRotation"];
+      };
+    };
+    responses: {
+      /** @description A new secret, which signs from now on */
+      201: {
+        headers: {
+          /** @description Tells this state of the thing from others, for `If-Match` */
+          ETag?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["NewWebhookSecret"];
+        };
+      };
+    };
+  };
+  getCacheStatistics: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["CacheStats"];
+        };
+      };
+    };
+  };
+  clearCaches: {
+    parameters: {
+      query?: {
+        /**
+         * @description Whether the newest sequence numbers are forgotten, too, for when the operator of a list began anew. They stay known otherwise, so that an older list is refused all the same.
+         * @example true
+         */
+        releases?: "true" | "false";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  clearTrustListCache: {
+    parameters: {
+      query?: {
+        /**
+         * @description Whether the newest sequence numbers are forgotten, too, for when the operator of a list began anew. They stay known otherwise, so that an older list is refused all the same.
+         * @example true
+         */
+        releases?: "true" | "false";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  clearStatusListCache: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  listAuditEntries: {
+    parameters: {
+      query?: {
+        /** @description Whose log; for `tenants:manage`, which otherwise reads that of the service */
+        tenant?: string;
+        /** @description Client id, or `system` for the service itself */
+        actor?: string;
+        /**
+         * @description What sort of thing was changed
+         * @example client
+         */
+        kind?: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
+        /** @description Id of the thing */
+        target?: string;
+        action?: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+        /**
+         * @description Only entries of this time or later
+         * @example 2026-01-01T00:00:00Z
+         */
+        since?: string;
+        /** @description Only entries before this time */
+        until?: string;
+        /** @example 20 */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By number
+         * @example desc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AuditEntry"][];
+        };
+      };
+    };
+  };
+  getService: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Service"];
+        };
+      };
+    };
+  };
+  getHealth: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Health"];
+        };
+      };
+    };
+  };
+  getLiveness: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Liveness"];
+        };
+      };
+    };
+  };
+  getReadiness: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Health"];
+        };
+      };
+    };
+  };
+  getConsole: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description An HTML page */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "text/html": string;
+        };
+      };
+    };
+  };
+  getConsoleFile: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example icon.svg */
+        file: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A script, a style sheet or an image */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  getApiDocument: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
+  };
+  getApiPage: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description An HTML page */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "text/html": string;
+        };
+      };
+    };
+  };
+  getApiPageFile: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example swagger-ui.css */
+        file: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One of: swagger-ui.css, swagger-ui-bundle.js, favicon-32x32.png, start.js */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  pollDeferredCredential: {
+    parameters: {
+      query?: {
+        /** @example <transaction> */
+        transaction_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": {
+            credentials: {
+              credential: string;
+            }[];
+            notification_id: string;
+            credential: string;
+          };
+        };
+      };
+    };
+  };
+  claimsWebhook: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        "Idempotency-Key": string;
+        /** @description The same, as the Standard Webhooks call it */
+        "webhook-id"?: string;
+        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        "webhook-timestamp"?: string;
+        /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
+        "webhook-signature"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ClaimsRequest"];
+      };
+    };
+    responses: {
+      /** @description Taken */
+      "2XX": {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ClaimsAnswer"];
+        };
+      };
+    };
+  };
+  notificationWebhook: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        "Idempotency-Key": string;
+        /** @description The same, as the Standard Webhooks call it */
+        "webhook-id"?: string;
+        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        "webhook-timestamp"?: string;
+        /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
+        "webhook-signature"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NotificationDelivery"];
+      };
+    };
+    responses: {
+      /** @description Taken; what the body says is not read */
+      "2XX": {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  presentationWebhook: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        "Idempotency-Key": string;
+        /** @description The same, as the Standard Webhooks call it */
+        "webhook-id"?: string;
+        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        "webhook-timestamp"?: string;
+        /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
+        "webhook-signature"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["PresentationDelivery"];
+      };
+    };
+    responses: {
+      /** @description Taken */
+      "2XX": {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["PresentationAnswer"];
+        };
+      };
+    };
+  };
+  webStepWebhook: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        "Idempotency-Key": string;
+        /** @description The same, as the Standard Webhooks call it */
+        "webhook-id"?: string;
+        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        "webhook-timestamp"?: string;
+        /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
+        "webhook-signature"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["WebStepQuestion"];
+      };
+    };
+    responses: {
+      /** @description Taken; what the body says is not read */
+      "2XX": {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+}

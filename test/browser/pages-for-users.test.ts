@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { expect } from 'chai';
+import type { Browser } from 'playwright-core';
+import { created, offerBody } from '../support/populated.ts';
+import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { openBrowser, openWindow } from './support/browser.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+const LOGO =
+  "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20width='80'%20height='40'%3E%3Crect%20width='80'%20height='40'/%3E%3C/svg%3E";
+const CARD = {
+  id: 'card',
+  vct: 'urn:card:1',
+  config: {
+    format: 'dc+sd-jwt',
+    display: [
+      {
+        name: 'A card with a rather long name, as offices have them',
+        locale: 'en',
+        description: 'For the road',
+        background_color: '#ffcc00',
+        logo: { uri: LOGO },
+      },
+    ],
+    claims: [{ path: ['family_name'] }, { path: ['averyveryverylongnamethatnobodycanbreakanywhereatall'] }],
+  },
+  claims: { family_name: 'Lovelace' },
+};
+const QUESTION = {
+  id: 'asks',
+  dcql_query: {
+    credentials: [
+      {
+        id: 'card',
+        format: 'dc+sd-jwt',
+        meta: { vct_values: ['urn:card:1'] },
+        claims: [{ path: ['family_name'] }],
+      },
+    ],
+  },
+};
+/** What is evaluated on a page, which knows names that there are not here. */
+const LOOK = `axe.run({ runOnly: ${JSON.stringify(TAGS)} }).then(({ violations }) => ({
+  language: document.documentElement.lang,
+  width: document.documentElement.scrollWidth,
+  violations: violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)),
+}))`;
+type Looked = {
+  readonly language: string;
+  readonly width: number;
+  readonly violations: readonly string[];
+};
+const FOCUS = `({
+  name: document.activeElement.id || document.activeElement.tagName,
+  style: getComputedStyle(document.activeElement).outlineStyle,
+})`;
+/** The shortest and the longest words, and another alphabet. */
+const LANGUAGES = ['en', 'bg', 'de', 'fi', 'ga'];
+
+describe('Pages for users, in a browser', function () {
+  this.timeout(120_000);
+  let browser: Browser | undefined;
+  let service: TestService;
+  let pages: Readonly<Record<string, string>>;
+
+  before(async function () {
+    browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    service = await startTestService();
+    const { token } = await createTenant(service, 'acme');
+    const post = (path: string, json: object) => created(service, token, path, json);
+    await post('/key-chain', { id: 'keys', usages: ['signing', 'access'] });
+    await post('/issuer/config', {
+      display: [{ name: 'Ministry of Examples', locale: 'en', logo: { uri: LOGO } }],
+      pages: {
+        backgroundColor: '#12355b',
+        privacyUri: 'https://ministry.example/p',
+        supportUri: 'tel:+49',
+      },
+    });
+    await post('/issuer/credentials', CARD);
+    await post('/verifier/config', QUESTION);
+    const offer = await post('/issuer/offer', { ...offerBody('card'), tx_code: '1234' });
+    const cancelled = await post('/issuer/offer', offerBody('card'));
+    await service.call('POST', `/session/${cancelled.session}/cancel`, { token });
+    const request = await post('/verifier/offer', { response_type: 'uri', requestId: 'asks' });
+    const coded = await post('/issuer/offer', { ...offerBody('card'), flow: 'authorization_code' });
+    const request_uri = await new RawWallet(service, 'acme').push(coded.uri, 'card');
+    pages = {
+      consent: `${service.address}/acme/authorize?${new URLSearchParams({ client_id: CLIENT_ID, request_uri })}`,
+      offer: offer.pageUrl,
+      cancelled: cancelled.pageUrl,
+      request: request.pageUrl,
+      error: `${service.address}/acme/offer/x`,
+      unknown: `${service.address}/nobody/nowhere`,
+      'for a wallet': new URL(offer.uri).searchParams.get('credential_offer_uri') ?? '',
+      presented: `${service.address}/acme/presented`,
+      root: `${service.address}/`,
+    };
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.close();
+  });
+
+  for (const dark of [false, true]) {
+    it(`are for everybody, on a telephone ${dark ? 'in the dark' : 'in the light'}`, async () => {
+      for (const locale of LANGUAGES) {
+        const look = { width: 390, height: 844, dark, locale };
+        const { context, page, faults } = await openWindow(browser as Browser, service.address, look);
+        for (const [name, address] of Object.entries(pages)) {
+          await page.goto(address);
+          // Into the page by the debugger: its policy lets nothing in.
+          await page.evaluate(AXE);
+          const { language, width, violations } = (await page.evaluate(LOOK)) as Looked;
+          const what = `${name} in ${locale}`;
+          expect(violations, what).to.deep.equal([]);
+          expect(language, what).to.equal(locale);
+          expect(width, what).to.equal(390);
+        }
+        expect(faults, locale).to.deep.equal([]);
+        await context.close();
+      }
+    });
+  }
+
+  it('are used by keyboard, where one sees what has the focus', async () => {
+    const { context, page } = await openWindow(browser as Browser, service.address);
+    await page.goto(pages['consent'] ?? '');
+    const seen: string[] = [];
+    for (let presses = 0; presses < 4; presses++) {
+      await page.keyboard.press('Tab');
+      const focus = (await page.evaluate(FOCUS)) as { readonly name: string; readonly style: string };
+      expect(focus.style, focus.name).to.equal('solid');
+      seen.push(focus.name);
+    }
+    expect(seen).to.deep.equal(['approve', 'deny', 'A', 'A']);
+    await context.close();
+  });
+});

@@ -1,0 +1,197 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { expectAccessible, expectFits } from './support/accessible.ts';
+import { openBrowser, type Watched } from './support/browser.ts';
+import { ConsoleService } from './support/console-service.ts';
+
+/** What the phone does wrong, and what the verifier says of it. */
+const WAYS: readonly (readonly [string, RegExp])[] = [
+  ['Change a claim', /not the one that the issuer signed/],
+  ['Answer another request', /signed for another request/],
+  ['Send an old proof of possession', /long before this request/],
+  ['Show somebody else', /somebody else’s card/],
+  ['Keep a claim back', /asked for is missing/],
+];
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+async function collect(page: Page, what: string): Promise<void> {
+  await button(page, `Offer a ${what}`).click();
+  await button(page, 'Open in the phone').first().click();
+  await page.locator('.phone').getByRole('button', { name: 'Add' }).click();
+  await page.getByText('now in this phone').waitFor();
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await button(page, `Ask: ${question}`).click();
+  await button(page, 'Open in the phone').first().click();
+  await button(page, 'Decline').waitFor();
+}
+
+describe('the playground', function () {
+  this.timeout(60_000);
+  let served: ConsoleService;
+  let window: Watched;
+  let page: Page;
+
+  before(async function () {
+    const browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    served = await ConsoleService.start(browser);
+    window = await served.open('try');
+    ({ page } = window);
+  });
+  after(() => served?.close());
+  afterEach(() => expect(window.faults).to.deep.equal([]));
+
+  it('makes an issuer, a verifier and a phone by one click', async () => {
+    expect(page.url()).not.to.include('ticket');
+    await expectAccessible(page, 'before it begins');
+    await button(page, 'Begin').click();
+    await page.getByRole('heading', { name: 'University' }).waitFor();
+    await expectAccessible(page, 'begun');
+  });
+
+  it('has the phone collect a diploma, after it was asked', async () => {
+    await button(page, 'Offer a diploma').click();
+    await button(page, 'Open in the phone').click();
+    await page.getByText('Degree', { exact: false }).first().waitFor();
+    await expectAccessible(page, 'consent');
+    await page.locator('.phone').getByRole('button', { name: 'Add' }).click();
+    await page.getByText('now in this phone').waitFor();
+    await page.locator('.turn', { hasText: 'Offer: Diploma' }).getByText('completed').waitFor();
+  });
+
+  it('shows the employer what it asked for and nothing else', async () => {
+    await ask(page, 'which degree?');
+    await expectAccessible(page, 'asked');
+    await button(page, 'Show').click();
+    const outcome = page.locator('.turn', { hasText: 'Verified.' });
+    await outcome.waitFor();
+    const told = await outcome.innerText();
+    expect(told).to.include('Lovelace').and.to.include('MSc Mathematics');
+    expect(told).not.to.match(/Ada|2026-06-30|grade/);
+  });
+
+  for (const [way, reason] of WAYS) {
+    it(`refuses a phone that cheats: ${way}`, async () => {
+      await ask(page, 'which degree?');
+      const select = page.getByLabel('Misbehave');
+      const options = await select.locator('option').allInnerTexts();
+      await select.selectOption({ label: options.find((text) => text.startsWith(way)) ?? way });
+      await button(page, 'Cheat').click();
+      await page.locator('.turn').filter({ hasText: 'Refused.' }).first().getByText(reason).waitFor();
+      await page.getByRole('status').getByText('Refused (400)').waitFor();
+    });
+  }
+
+  it('takes an answer once', async () => {
+    await ask(page, 'which degree?');
+    await page.getByLabel('Misbehave').selectOption('replay');
+    await button(page, 'Cheat').click();
+    await page.getByText('a request is answered once').waitFor();
+  });
+
+  it('lets the user decline', async () => {
+    await ask(page, 'which degree?');
+    await button(page, 'Decline').click();
+    await page.getByText('The user declined. Nothing was shown.').first().waitFor();
+  });
+
+  it('knows a driving licence, too', async () => {
+    await collect(page, 'driving licence');
+    await ask(page, 'may they drive?');
+    await button(page, 'Show').click();
+    await page.locator('.turn', { hasText: 'May they drive?' }).getByText('Verified.').waitFor();
+  });
+
+  it('shows that a revoked diploma is good for nothing', async () => {
+    await page
+      .locator('.turn', { hasText: 'Offer: Diploma' })
+      .getByRole('button', { name: 'Revoke' })
+      .first()
+      .click();
+    const dialog = page.getByRole('dialog', { name: 'Revoke this credential?' });
+    await expectAccessible(page, 'a question before something grave');
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    await page.locator('.turn', { hasText: 'Offer: Diploma' }).getByText('revoked').waitFor();
+    await ask(page, 'which degree?');
+    await button(page, 'Show').click();
+    await page.getByText('The issuer revoked this credential').waitFor();
+    expect(await page.locator('.lessons li.done').count()).to.equal(5);
+    await expectAccessible(page, 'at the end');
+  });
+
+  it('shows what went over the wire', async () => {
+    await page.getByText('On the wire').click();
+    await page.locator('.wire li summary').first().click();
+    expect(await page.locator('.wire pre').first().innerText()).to.include('accept');
+  });
+
+  it('makes no call but those of the API document', async () => {
+    const { paths } = (await served.service.call('GET', '/openapi.json')).body as { paths: object };
+    const known = Object.keys(paths).map(
+      (path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+    );
+    await page.getByRole('button', { name: /^Calls/ }).click();
+    const calls = await page.locator('.calls li code').allInnerTexts();
+    expect(calls.length).to.be.greaterThan(10);
+    const strange = calls.filter((call) => {
+      const [, address = ''] = call.split(' ');
+      return !known.some((pattern) => pattern.test(address.split('?')[0] ?? ''));
+    });
+    expect(strange).to.deep.equal([]);
+    await expectAccessible(page, 'the calls');
+  });
+});
+
+describe('the playground on a small, dark screen', function () {
+  this.timeout(60_000);
+  let served: ConsoleService;
+  let window: Watched;
+
+  before(async function () {
+    const browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    served = await ConsoleService.start(browser);
+    window = await served.open('try', { width: 390, height: 844, dark: true });
+  });
+  after(() => served?.close());
+
+  it('fits, and can be used with the keyboard alone', async () => {
+    const { page, faults } = window;
+    const press = async (name: string) => {
+      await button(page, name).first().waitFor();
+      await focus(page, name);
+      await page.keyboard.press('Enter');
+    };
+    await press('Begin');
+    await press('Offer a diploma');
+    await press('Open in the phone');
+    await press('Add');
+    await page.getByText('now in this phone').waitFor();
+    await expectFits(page, 'with a card');
+    await press('Ask: which degree?');
+    await press('Open in the phone');
+    await expectFits(page, 'asked');
+    await expectAccessible(page, 'asked, dark');
+    await press('Show');
+    await page.getByText('Verified.').waitFor();
+    await expectFits(page, 'verified');
+    await expectAccessible(page, 'verified, dark');
+    expect(faults).to.deep.equal([]);
+  });
+});
+
+/** Goes on with the tabulator, as somebody without a mouse does, until the button has the focus. */
+async function focus(page: Page, name: string): Promise<void> {
+  for (let step = 0; step < 80; step++) {
+    const at = await page.evaluate('document.activeElement?.textContent?.trim() ?? ""');
+    const isIn = await page.evaluate(
+      '!(name => name === "Add" && document.activeElement?.closest(".who"))(document.activeElement?.textContent?.trim())',
+    );
+    if (at === name && isIn) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`the tabulator does not come to "${name}"`);
+}

@@ -1,0 +1,235 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
+import { expect } from 'chai';
+import { VidimusClient, VidimusError } from '../../client/index.ts';
+import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
+
+describe('The client', () => {
+  let service: TestService;
+  let credentials: { url: string; clientId: string; clientSecret: string };
+  let requests: { method: string; path: string; headers: Headers }[];
+
+  /** As the global one, and noted. */
+  const noted = async (address: string, init: RequestInit) => {
+    const { pathname } = new URL(address);
+    requests.push({ method: init.method ?? '', path: pathname, headers: new Headers(init.headers) });
+    return fetch(address, init);
+  };
+  const logins = () => requests.filter(({ path }) => path === '/oauth2/token').length;
+  const badge = (id: string) => ({
+    id,
+    config: { format: 'dc+sd-jwt' as const, display: [{ name: 'Badge', locale: 'en' }] },
+    vct: 'urn:shop:badge:1',
+    claims: { name: 'Nobody' },
+  });
+
+  before(async () => {
+    service = await startTestService();
+    const { token } = await createTenant(service, 'shop');
+    const json = { clientId: 'shop-backend', roles: TENANT_ROLES };
+    expect((await service.call('POST', '/client', { token, json })).status).to.equal(201);
+    const { body } = await service.call('GET', '/client/shop-backend/secret', { token });
+    credentials = { url: service.address, clientId: 'shop-backend', clientSecret: body.secret };
+  });
+  beforeEach(() => {
+    requests = [];
+  });
+  after(() => service.close());
+
+  it('logs in once for all who call, and reads and writes what the document says', async () => {
+    const client = new VidimusClient({ ...credentials, url: `${credentials.url}/`, fetch: noted });
+    const [made] = await Promise.all([
+      client.post('/issuer/credentials', { body: badge('badge') }),
+      client.get('/session'),
+      client.get('/session', { query: { limit: 1 } }),
+    ]);
+    expect(made.id).to.equal('badge');
+    expect((await client.get('/issuer/credentials/{id}', { path: { id: 'badge' } })).vct).to.equal(
+      'urn:shop:badge:1',
+    );
+    expect((await client.get('/issuer/credentials')).map(({ id }) => id)).to.deep.equal(['badge']);
+    expect(logins()).to.equal(1);
+  });
+
+  it('edits with the tag that was read, and is told when somebody else was faster', async () => {
+    const client = new VidimusClient(credentials);
+    const path = { id: 'badge' };
+    const { headers } = await client.request('get', '/issuer/credentials/{id}', { path });
+    const header = { 'If-Match': headers.get('etag') ?? '' };
+    const edit = (description: string) =>
+      client.patch('/issuer/credentials/{id}', { path, header, body: { description } });
+    expect((await edit('first')).description).to.equal('first');
+    const error = await refusal(edit('second'));
+    expect([error.code, error.status]).to.deep.equal(['conflict', 409]);
+  });
+
+  it('goes through a list page by page, and only as far as it is asked', async () => {
+    const client = new VidimusClient({ ...credentials, fetch: noted });
+    for (const id of ['a', 'b', 'c', 'd']) {
+      await client.post('/issuer/credentials', { body: badge(id) });
+    }
+    requests = [];
+    const found: string[] = [];
+    for await (const { id } of client.list('/issuer/credentials', { query: { limit: 2 } })) {
+      found.push(id);
+    }
+    expect(found.toSorted()).to.deep.equal(['a', 'b', 'badge', 'c', 'd']);
+    expect(requests).to.have.length(3);
+    for await (const _first of client.list('/issuer/credentials', { query: { limit: 2 } })) break;
+    expect(requests).to.have.length(4);
+  });
+
+  it('tells why a call was refused, where, and under which id the log has it', async () => {
+    const client = new VidimusClient({ ...credentials, fetch: noted });
+    const unknown = await refusal(client.get('/session/{id}', { path: { id: 'nothing/like that?' } }));
+    expect([unknown.code, unknown.status]).to.deep.equal(['not_found', 404]);
+    expect(unknown.requestId).to.match(/^[\w-]{10,}$/);
+    expect(requests.at(-1)?.path).to.equal('/session/nothing%2Flike%20that%3F');
+    const wrong = { ...badge('wrong'), vct: 17 as unknown as string };
+    const invalid = await refusal(client.post('/issuer/credentials', { body: wrong }));
+    expect(invalid.code).to.equal('invalid_input');
+    expect(invalid.errors.map(({ path }) => path)).to.deep.equal(['vct']);
+    expect(invalid.message).to.include(invalid.detail).and.include('vct');
+  });
+
+  it('is refused with a wrong secret, which no error and no dump shows', async () => {
+    const clientSecret = 'a secret that nobody shall read';
+    const client = new VidimusClient({ ...credentials, clientSecret });
+    const error = await refusal(client.get('/session'));
+    expect([error.code, error.status]).to.deep.equal(['invalid_client', 401]);
+    for (const dump of [
+      inspect(error, { depth: 9 }),
+      inspect(client, { depth: 9 }),
+      JSON.stringify(client),
+    ]) {
+      expect(dump).not.to.include(clientSecret);
+    }
+  });
+
+  it('logs in again when its token is refused, once, and not at all with a token from elsewhere', async () => {
+    let broken = 1;
+    const client = new VidimusClient({
+      ...credentials,
+      async fetch(address, init) {
+        const headers = new Headers(init.headers);
+        const isBroken = headers.has('authorization') && broken-- > 0;
+        return noted(address, isBroken ? { ...init, headers: { Authorization: 'Bearer ended' } } : init);
+      },
+    });
+    expect(await client.get('/session')).to.deep.equal([]);
+    expect(logins()).to.equal(2);
+    broken = 5;
+    expect((await refusal(client.get('/session'))).code).to.equal('unauthenticated');
+    expect(broken).to.equal(3);
+    requests = [];
+    const given = new VidimusClient({ url: service.address, accessToken: () => 'ended', fetch: noted });
+    expect((await refusal(given.get('/session'))).code).to.equal('unauthenticated');
+    expect(requests).to.have.length(1);
+  });
+
+  it('keeps a token until shortly before its end', async () => {
+    for (const [seconds, expected] of [
+      [3600, 1],
+      [30, 1],
+      [0, 2],
+    ] as const) {
+      const client = new VidimusClient({
+        ...credentials,
+        async fetch(address) {
+          requests.push({ method: '', path: new URL(address).pathname, headers: new Headers() });
+          const token = { access_token: 'one', token_type: 'Bearer', expires_in: seconds };
+          return Response.json(address.endsWith('/oauth2/token') ? token : []);
+        },
+      });
+      requests = [];
+      await client.get('/session');
+      await client.get('/session');
+      expect(logins(), `${seconds} seconds`).to.equal(expected);
+    }
+  });
+
+  it('takes no parameters that lead elsewhere, and no settings that cannot work', async () => {
+    const client = new VidimusClient({ ...credentials, fetch: noted });
+    for (const id of ['', '.', '..', undefined as unknown as string]) {
+      const error = await client.delete('/session/{id}', { path: { id } }).catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(TypeError);
+    }
+    expect(() => new VidimusClient({ ...credentials, url: 'ftp://id.acme.example' })).to.throw(TypeError);
+    expect(() => new VidimusClient({ url: service.address })).to.throw('clientId and clientSecret');
+    expect(requests).to.deep.equal([]);
+  });
+});
+
+describe('The client, of something that is no Vidimus', () => {
+  let server: Server;
+  let url: string;
+  let reply: (
+    path: string,
+  ) => { status: number; type?: string; text?: string; location?: string } | 'silence';
+  const seen: string[] = [];
+  const clientOf = (address: string) =>
+    new VidimusClient({ url: address, accessToken: () => 'token', timeoutMs: 200 });
+
+  before(async () => {
+    server = createServer((request, response) => {
+      seen.push(request.url ?? '');
+      const said = reply(request.url ?? '');
+      if (said === 'silence') return;
+      const { status, type = 'text/html', text = '', location } = said;
+      const headers = { 'Content-Type': type, ...(location === undefined ? {} : { Location: location }) };
+      response.writeHead(status, headers).end(text);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  for (const [name, answer] of [
+    ['the page of a proxy', { status: 502, text: '<h1>Bad Gateway</h1>' }],
+    ['JSON that ends early', { status: 200, type: 'application/json', text: '[{"id":' }],
+    ['null for an error', { status: 500, type: 'application/json', text: 'null' }],
+  ] as const) {
+    it(`calls it an unexpected answer: ${name}`, async () => {
+      reply = () => answer;
+      const error = await refusal(clientOf(url).get('/session'));
+      expect([error.code, error.status]).to.deep.equal(['unexpected_answer', answer.status]);
+    });
+  }
+
+  it('follows no redirect, which would take the token along', async () => {
+    reply = () => ({ status: 307, location: `${url}/elsewhere` });
+    expect((await refusal(clientOf(url).get('/session'))).code).to.equal('unreachable');
+    expect(seen).not.to.include('/elsewhere');
+  });
+
+  it('gives up in time, and when the caller wants no answer any more', async () => {
+    reply = () => 'silence';
+    expect((await refusal(clientOf(url).get('/session'))).code).to.equal('timeout');
+    const leaving = new AbortController();
+    const call = clientOf(url).get('/session', { signal: leaving.signal, timeoutMs: 5_000 });
+    leaving.abort(new Error('the user left'));
+    expect(await call.catch((error: Error) => error.message)).to.equal('the user left');
+  });
+
+  it('says that nobody is there', async () => {
+    const error = await refusal(clientOf('http://127.0.0.1:1').get('/session'));
+    expect([error.code, error.status, error.detail]).to.deep.equal([
+      'unreachable',
+      undefined,
+      'http://127.0.0.1:1 cannot be reached',
+    ]);
+  });
+});
+
+async function refusal(call: Promise<unknown>): Promise<VidimusError> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error, String(error)).to.be.instanceOf(VidimusError);
+  return error as VidimusError;
+}

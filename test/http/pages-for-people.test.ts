@@ -1,0 +1,210 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { PAGE_TYPE } from '../../adapters/http/pages/page.ts';
+import type { Route } from '../../adapters/http/route.ts';
+import { Store, StoreUnavailable } from '../../application/ports/store.ts';
+import { collectRoutes } from '../../bootstrap/routes.ts';
+import { created, offerBody } from '../support/populated.ts';
+import { send } from '../support/raw-request.ts';
+import { nameOf } from '../support/requests.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+/** What programs send, some of them without having been told to. */
+const PROGRAMS: readonly (string | undefined)[] = [
+  undefined,
+  '*/*',
+  'application/json',
+  'application/json, text/plain, */*',
+  'application/json, text/html;q=0.9',
+  'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2',
+];
+const FOR_PEOPLE = ['page', 'document', 'vp', 'vci'];
+/** Pages in their own right, and what they are made of. */
+const ITS_OWN = /^\/docs|^\/console|^\/openapi\.json$/;
+
+describe('A person with a browser', () => {
+  let service: TestService;
+  let token: string;
+  let routes: readonly Route[];
+
+  before(async () => {
+    service = await startTestService({ TRUST_PROXY: '1', RATE_LIMIT_NONCE: '200' });
+    ({ token } = await createTenant(service, 'acme'));
+    const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
+    const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
+    await created(service, token, '/issuer/credentials', card);
+    routes = collectRoutes(service.service.container).filter(
+      ({ method, surface, path }) => method === 'get' && FOR_PEOPLE.includes(surface) && !ITS_OWN.test(path),
+    );
+  });
+  after(() => service.close());
+
+  const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
+    send(service.address, { method, path, headers });
+  const accepting = (accept: string | undefined): Record<string, string> =>
+    accept === undefined ? {} : { accept };
+  /** With a tenant that there is not, and names that nothing has. */
+  const wrong = ({ path }: Route) =>
+    path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => (name === 'tenant' ? 'nobody' : 'nothing'));
+
+  const expectPage = (
+    { status, headers, text }: Awaited<ReturnType<typeof ask>>,
+    language: string,
+    what: string,
+  ) => {
+    expect([status, headers['content-type']], what).to.deep.equal([status, PAGE_TYPE]);
+    expect(text, what)
+      .to.include(`<html lang="${language}">`)
+      .and.include('<h1>')
+      .and.include('role="alert"')
+      .and.include(String(headers['x-request-id']));
+    expect(text, what).to.not.match(/<script| style=|nobody|nothing"/);
+    expect(headers['content-security-policy'], what).to.include("default-src 'none'; frame-ancestors 'none'");
+    expect(headers['vary'], what).to.equal('Accept, Accept-Language');
+    expect(headers['cache-control'], what).to.equal('no-store');
+    expect(headers['referrer-policy'], what).to.equal('no-referrer');
+  };
+
+  it('is told in a page what is wrong, at every address that may be in their hands', async () => {
+    expect(routes.length).to.be.greaterThan(20);
+    for (const route of routes) {
+      const headers = { accept: 'text/html', 'accept-language': 'et' };
+      const answer = await ask(wrong(route), headers);
+      expect(answer.status, nameOf(route)).to.be.within(400, 499);
+      expectPage(answer, 'et', nameOf(route));
+    }
+  });
+
+  it('is no program, which gets what it always got', async () => {
+    for (const route of routes.filter(({ surface }) => surface !== 'page')) {
+      const seen = new Set<string>();
+      for (const accept of PROGRAMS) {
+        const { status, headers, text } = await ask(wrong(route), {
+          ...accepting(accept),
+          'x-forwarded-for': '127.0.0.1',
+        });
+        expect(headers['content-type'], `${nameOf(route)} for ${accept}`).to.match(/json$/);
+        expect(headers['content-language']).to.equal(undefined);
+        seen.add(`${status} ${text.replaceAll(/"requestId":"[^"]+"/g, '')}`);
+      }
+      // A status list has forms of its own, none of which is JSON.
+      const forms = route.path.includes('/status-list/') ? 2 : 1;
+      expect([...seen], nameOf(route)).to.have.length(forms);
+    }
+  });
+
+  it('is told so where there is nothing, in every form of an address', async () => {
+    for (const path of ['/nowhere', '/a/b/c/d/e', '/acme/nowhere', '/%', '/%00', '/session/../x', '//']) {
+      const answer = await ask(path, { accept: BROWSER, 'accept-language': 'fr-BE' });
+      expect(answer.status, path).to.be.within(400, 404);
+      expectPage(answer, 'fr', path);
+      const { headers } = await ask(path, { accept: '*/*' });
+      expect(headers['content-type'], path).to.equal('application/problem+json');
+    }
+  });
+
+  it('keeps what the administration says in its own form, which is for those who run the service', async () => {
+    const { status, headers } = await ask('/session', { accept: BROWSER });
+    expect([status, headers['content-type']]).to.deep.equal([401, 'application/problem+json']);
+  });
+
+  it('is sent to the wallet with an offer or a request, which stays untouched', async () => {
+    const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
+    const address = new URL(new URL(uri).searchParams.get('credential_offer_uri') ?? '');
+    const shown = await ask(address.pathname, { accept: BROWSER, 'accept-language': 'da' });
+    expect(shown.status).to.equal(406);
+    expectPage(shown, 'da', 'an offer');
+    expect(shown.text).to.include('Dette link er til din tegnebog').and.not.include('pre-authorized_code');
+    const seen = await service.call('GET', `/session/${session}`, { token });
+    expect(seen.body.status).to.equal('active');
+    for (const accept of PROGRAMS) {
+      const offer = await ask(address.pathname, accepting(accept));
+      expect([offer.status, offer.headers['content-type']], accept).to.deep.equal([200, 'application/json']);
+    }
+  });
+
+  it('is sent to the wallet where only wallets post', async () => {
+    const answer = await ask('/acme/credential', { accept: BROWSER, 'accept-language': 'ga' });
+    expect(answer.status).to.equal(405);
+    expectPage(answer, 'ga', 'a credential endpoint');
+    expect(answer.headers['allow']).to.equal('POST');
+  });
+
+  it('reads in words that a list has no form for them', async () => {
+    const answer = await ask('/acme/status-list/x?time=1', { accept: 'text/html', 'accept-language': 'lt' });
+    expect(answer.status).to.equal(501);
+    expectPage(answer, 'lt', 'a status list of the past');
+  });
+
+  it('is asked to wait when there were too many calls', async () => {
+    const headers = { accept: BROWSER, 'accept-language': 'hr', 'x-forwarded-for': '9.9.9.9' };
+    let answer = await ask('/acme/offer/x', headers);
+    for (let calls = 0; answer.status !== 429 && calls < 400; calls++) {
+      answer = await ask('/acme/offer/x', headers);
+    }
+    expect(answer.status).to.equal(429);
+    expectPage(answer, 'hr', 'too many');
+    expect(answer.text).to.include('Previše zahtjeva').and.include('Pričekajte minutu');
+    expect(Number(answer.headers['retry-after'])).to.be.within(1, 60);
+  });
+
+  it('is asked to wait when the database is away, and told of our own faults', async () => {
+    const store = service.service.container.get(Store);
+    const failing = async (error: Error) => {
+      const stub = sinon.stub(store, 'read').throws(error);
+      try {
+        return await ask('/acme/presented', { accept: BROWSER, 'accept-language': 'hu' });
+      } finally {
+        stub.restore();
+      }
+    };
+    const away = await failing(new StoreUnavailable('secret-of-the-driver', new Error('secret')));
+    expect(away.status).to.equal(503);
+    expectPage(away, 'hu', 'no database');
+    const fault = await failing(new Error('secret-of-the-driver'));
+    expect(fault.status).to.equal(500);
+    expectPage(fault, 'hu', 'a fault');
+    for (const { text } of [away, fault]) expect(text).to.not.include('secret');
+  });
+
+  it('finds out at the root what this is, and programs find what they found', async () => {
+    const page = await ask('/', { accept: BROWSER, 'accept-language': 'el' });
+    expect([page.status, page.headers['content-type']]).to.deep.equal([200, PAGE_TYPE]);
+    expect(page.text)
+      .to.include('<html lang="el">')
+      .and.include(`<a href="${service.address}/docs">`)
+      .and.include(`<a href="${service.address}/console">`);
+    for (const accept of PROGRAMS) {
+      const { headers, text } = await ask('/', accepting(accept));
+      expect(headers['content-type'], accept).to.equal('application/json');
+      expect(JSON.parse(text)).to.include({ name: 'vidimus' });
+    }
+  });
+
+  it('is refused in the look of the tenant, unless that is suspended or none', async () => {
+    const display = [{ name: 'Ministério', locale: 'pt' }];
+    await created(service, token, '/issuer/config', { display, pages: { backgroundColor: '#440000' } });
+    const refused = await ask('/acme/offer/x', { accept: BROWSER, 'accept-language': 'ja' });
+    expect(refused.status).to.equal(404);
+    expectPage(refused, 'pt', 'a page that there is not');
+    expect(refused.text).to.include('<span>Ministério</span>').and.include('--back: #440000');
+    const pressed = await ask('/acme/authorize', { 'accept-language': 'ja' }, 'POST');
+    expect(pressed.text).to.include('<span>Ministério</span>');
+    const root = await service.rootToken();
+    const suspend = (status: string) =>
+      service.call('PATCH', '/tenant/acme', { token: root, json: { status } });
+    expect((await suspend('suspended')).status).to.equal(200);
+    const suspended = await ask('/acme/offer/x', { accept: BROWSER });
+    const nobody = await ask('/nobody/offer/x', { accept: BROWSER });
+    const without = (text: string) => text.replace(/Reference: [^<]+/, '');
+    expect(without(suspended.text)).to.equal(without(nobody.text));
+    expect((await suspend('active')).status).to.equal(200);
+  });
+
+  it('may close the window after an answer, in their language', async () => {
+    const { status, text } = await ask('/acme/presented', { accept: BROWSER, 'accept-language': 'ro' });
+    expect(status).to.equal(200);
+    expect(text).to.include('<html lang="ro">').and.include('Puteți închide această fereastră.');
+  });
+});
