@@ -17,7 +17,7 @@ export function Shell() {
   const open = pages.find(({ name }) => name === place.value.page) ?? pages[0];
   return (
     <div class="frame">
-      <a class="skip" href={location.hash} onClick={toMain}>
+      <a class="skip" href={CONTENT} onClick={toMain}>
         To the content
       </a>
       <Header pages={pages} />
@@ -30,6 +30,9 @@ export function Shell() {
     </div>
   );
 }
+
+/** Not a place of the console: whoever follows it stays on the page. */
+const CONTENT = '#content';
 
 function toMain(event: Event): void {
   event.preventDefault();

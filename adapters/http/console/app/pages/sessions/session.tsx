@@ -44,8 +44,8 @@ export function SessionPage({ identity, id }: PageProps) {
   );
 }
 
-function Invitation({ session: { offerUrl, requestUrl } }: { readonly session: SessionRecord }) {
-  const link = offerUrl ?? requestUrl;
+function Invitation({ session }: { readonly session: SessionRecord }) {
+  const link = linkOf(session);
   if (link === undefined) return null;
   return (
     <section class="card" aria-labelledby="link">
@@ -62,6 +62,13 @@ function Invitation({ session: { offerUrl, requestUrl } }: { readonly session: S
       )}
     </section>
   );
+}
+
+/** A page of the Digital Credentials API asks by itself, without a link. */
+function linkOf({ offerUrl, requestUrl, clientId, useDcApi }: SessionRecord): string | undefined {
+  if (offerUrl !== undefined) return offerUrl;
+  if (useDcApi || requestUrl === undefined || clientId === undefined) return undefined;
+  return `openid4vp://?${new URLSearchParams({ client_id: clientId, request_uri: requestUrl })}`;
 }
 
 const PRIVATE = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.|\[)/;
