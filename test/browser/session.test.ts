@@ -75,6 +75,7 @@ describe('the page of a session', function () {
     await status(page, 'fetched');
     await page.getByText('Read by a wallet').waitFor();
     expect(await page.content()).not.to.include(PERSON);
+    expect(await page.getByRole('button', { name: 'Run again' }).count(), 'without its claims').to.equal(0);
     await page.getByRole('button', { name: 'Show values' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Show values' }).click();
     await page.getByText(PERSON).waitFor();
@@ -105,6 +106,10 @@ describe('the page of a session', function () {
     await status(page, 'failed');
     await page.getByText('Refused: the issuer took it back, or holds it back.').waitFor();
     await page.getByText('Token Status List section 8.3').waitFor();
+    await page.getByRole('button', { name: 'Run again' }).click();
+    await page.locator('dialog[open]').getByRole('button', { name: 'Run again' }).click();
+    await status(page, 'active');
+    expect(page.url()).not.to.include(asked.session);
   });
 
   for (const dark of [false, true])

@@ -20,6 +20,14 @@ export function SessionActions({ identity, session, again }: Props) {
     goTo('sessions');
     return 'The session is deleted.';
   };
+  const runAgain = async () => {
+    const where = kind === 'issuance' ? '/issuer/offer' : '/verifier/offer';
+    const made = await ask<{ readonly session: string }>(identity, 'POST', where, {
+      body: session.credentialPayload,
+    });
+    goTo('sessions', made.session);
+    return 'This is the new session.';
+  };
   const setStatus = async (form: FormData) => {
     const body = { sessionId: id, status: Number(form.get('status')) };
     const { changed } = await ask<{ readonly changed: number }>(identity, 'POST', '/session/revoke', {
@@ -46,6 +54,11 @@ export function SessionActions({ identity, session, again }: Props) {
           </label>
         </Confirm>
       )}
+      {isWhole(session) && (
+        <Confirm label="Run again" title="Run again" act={runAgain}>
+          <p>A new session is made by the same request; this one stays as it is.</p>
+        </Confirm>
+      )}
       <button type="button" class="quiet" onClick={() => download(session)}>
         Download without claims
       </button>
@@ -54,6 +67,11 @@ export function SessionActions({ identity, session, again }: Props) {
       </Confirm>
     </div>
   );
+}
+
+/** A request of which something is masked, a value of a person or a key, cannot be made from here. */
+function isWhole({ credentialPayload }: SessionRecord): boolean {
+  return credentialPayload !== undefined && !/•••|"\*\*\*"/.test(JSON.stringify(credentialPayload));
 }
 
 /** Made of what the service answered without values of persons. */
