@@ -448,6 +448,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/session/{id}/show": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Read the values of persons in a session
+     * @description The whole session, once the audit log has an entry that says who looked. For people who work with `values=masked` otherwise; where there can be no entry nothing is shown.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    post: operations["showSession"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/session/{id}/cancel": {
     parameters: {
       query?: never;
@@ -1998,6 +2020,8 @@ export interface components {
     IssuanceConfigurationInput: {
       /** @description How wallets show the issuer, by language; an empty list says nothing of it */
       display: components["schemas"]["DisplayInfo"][];
+      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
       /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one. Unless stated: `1` */
@@ -2069,6 +2093,16 @@ export interface components {
         /** @description For those who do not see it */
         alt_text?: string;
       };
+    };
+    PageSettings: {
+      /** @description Of the header and of buttons, such as #12355b */
+      backgroundColor?: string;
+      /** @description On it; black or white unless stated. With a contrast below 4.5 to 1 pages take their own colours */
+      textColor?: string;
+      /** @description Of your privacy notice; `privacy_policy` of the registration certificate unless stated */
+      privacyUri?: string;
+      /** @description Where users get help; `support_uri` of the registration certificate unless stated */
+      supportUri?: string;
     };
     WalletClient: {
       /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one */
@@ -2607,7 +2641,7 @@ export interface components {
         [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
       } | null;
       registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
-      /** @description Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it: without such a certificate it is kept here and shown to nobody else */
+      /** @description Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it; without such a certificate users see it on the page of the request (pageUrl) alone */
       purpose?: {
         lang: string;
         content: string;
@@ -3704,6 +3738,8 @@ export interface components {
       uri: string;
       session: string;
       crossDeviceUri?: string;
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where a redirect follows */
+      pageUrl?: string;
       /** @description Experimental: the offer for the Digital Credentials API */
       dcApi?: {
         protocol: string;
@@ -3715,6 +3751,8 @@ export interface components {
     IssuanceConfiguration: {
       /** @description How wallets show the issuer, by language; an empty list says nothing of it */
       display: components["schemas"]["DisplayInfoOutput"][];
+      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
       /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
@@ -3774,6 +3812,8 @@ export interface components {
     WrittenIssuanceConfiguration: {
       /** @description How wallets show the issuer, by language; an empty list says nothing of it */
       display: components["schemas"]["DisplayInfoOutput"][];
+      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
       /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
@@ -4173,6 +4213,8 @@ export interface components {
       session: string;
       /** @description For a QR code; absent when a redirect follows */
       crossDeviceUri?: string;
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where a redirect follows */
+      pageUrl?: string;
       dcApi?: components["schemas"]["DigitalCredentialRequests"];
     };
     /** @description The member `digital` of navigator.credentials.get */
@@ -5275,7 +5317,7 @@ export interface components {
       /** @description Client id, or `system` for the service itself */
       actor: string;
       /** @enum {string} */
-      action: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+      action: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
       /** @enum {string} */
       kind: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
       /** @description Id of the thing */
@@ -6816,6 +6858,8 @@ export interface operations {
          * @example desc
          */
         sort?: "asc" | "desc";
+        /** @description With `masked` every value of a person is replaced; names of claims stay */
+        values?: "masked";
       };
       header?: never;
       path?: never;
@@ -6839,6 +6883,8 @@ export interface operations {
   getSession: {
     parameters: {
       query?: {
+        /** @description With `masked` every value of a person is replaced; names of claims stay */
+        values?: "masked";
         /**
          * @description What the browser brought back; good once, for five minutes, and for its own session only. Where the configuration has requireResponseCode, this completes the session
          * @example <response code>
@@ -6890,6 +6936,32 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  showSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One offer or presentation request, from its creation to its end */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Session"];
         };
       };
     };
@@ -8991,7 +9063,7 @@ export interface operations {
         kind?: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
         /** @description Id of the thing */
         target?: string;
-        action?: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+        action?: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
         /**
          * @description Only entries of this time or later
          * @example 2026-01-01T00:00:00Z
@@ -9044,6 +9116,7 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Service"];
+          "text/html": string;
         };
       };
     };
