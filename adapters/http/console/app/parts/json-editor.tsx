@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Copy } from './copy.tsx';
 
 type Props = {
@@ -10,16 +10,13 @@ type Props = {
 /** JSON that is typed, beside a form of the same: what is no JSON yet changes nothing. */
 export function JsonEditor({ label, value, onChange }: Props) {
   const written = JSON.stringify(value, null, 2);
-  const [text, setText] = useState(written);
+  // Typed text stays as it is typed, with its spaces, until the form says something else.
+  const [typed, setTyped] = useState({ text: written, says: written });
+  const text = typed.says === written ? typed.text : written;
   const parsed = read(text);
-  const isSame = 'value' in parsed && JSON.stringify(parsed.value, null, 2) === written;
-  useEffect(() => {
-    // Typed text stays as it is typed, with its spaces.
-    if (!isSame) setText(written);
-  }, [written]);
-  const input = (typed: string) => {
-    setText(typed);
-    const now = read(typed);
+  const input = (typing: string) => {
+    const now = read(typing);
+    setTyped({ text: typing, says: 'value' in now ? JSON.stringify(now.value, null, 2) : written });
     if ('value' in now) onChange(now.value);
   };
   return (

@@ -119,7 +119,8 @@ export function useDraft({ identity, page, path, id, blank, derived }: Of): Draf
     replace: (value) => setState((before) => ({ ...before, value })),
     save,
     readAgain: () => {
-      setState((before) => ({ ...before, fault: undefined, told: [] }));
+      // Nobody types into what is about to be replaced.
+      setState((before) => ({ ...before, isRead: false, fault: undefined, told: [] }));
       setTurn(turn + 1);
     },
     async remove() {

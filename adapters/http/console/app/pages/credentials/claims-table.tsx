@@ -28,7 +28,7 @@ export function ClaimsTable({ draft }: { readonly draft: Draft }) {
         <p class="empty">No claim is described yet. Import some, or add one.</p>
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too
-        <section class="scroll claims" aria-label="Claims" tabIndex={0}>
+        <section class="scroll claims" aria-label="Table of the claims" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -153,15 +153,15 @@ function Adders({
     }
   };
   return (
-    <div class="filters">
-      <form class="filters" onSubmit={(event) => add(event, 'claim', addClaim)}>
+    <div class="adders">
+      <form onSubmit={(event) => add(event, 'claim', addClaim)}>
         <label>
           {isMdoc(value) ? 'Element' : 'Claim, such as address/street'}
           <input name="claim" spellcheck={false} autocapitalize="none" />
         </label>
         <button type="submit">Add claim</button>
       </form>
-      <form class="filters" onSubmit={(event) => add(event, 'locale', language)}>
+      <form onSubmit={(event) => add(event, 'locale', language)}>
         <label>
           Language, such as de
           <input
