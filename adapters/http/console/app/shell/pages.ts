@@ -49,4 +49,11 @@ export const PAGES: readonly PageEntry[] = [
     may: anyOf('issuance:manage'),
     load: () => import('../pages/credentials/credentials.tsx'),
   },
+  {
+    name: 'questions',
+    title: 'Questions',
+    group: 'Set up',
+    may: anyOf('presentation:manage', 'presentation:request', 'presentation:offer'),
+    load: () => import('../pages/questions/questions.tsx'),
+  },
 ];

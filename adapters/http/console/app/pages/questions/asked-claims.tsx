@@ -1,0 +1,184 @@
+import { Remarks, toldOf } from '../../parts/field.tsx';
+import { at, listAt, put, textAt } from '../../parts/json-paths.ts';
+import type { Draft } from '../../parts/use-draft.ts';
+import { pathOf, titleOf } from '../credentials/claims.ts';
+import { askedOf, type Kind, kindOf, queryFor } from './question.ts';
+
+type Props = { readonly draft: Draft; readonly kinds: readonly Kind[] };
+
+/** What is asked for: kinds of credentials, and which of their claims. */
+export function AskedCredentials({ draft, kinds }: Props) {
+  const asked = askedOf(draft.value);
+  const place = ['dcql_query', 'credentials'];
+  const add = (event: SubmitEvent) => {
+    event.preventDefault();
+    const key = String(new FormData(event.currentTarget as HTMLFormElement).get('kind'));
+    const kind = kinds.find((one) => one.key === key);
+    if (kind === undefined) return;
+    const taken = new Set(asked.map(({ id }) => id));
+    const base = key.replace(/^\w+ /, '').replaceAll(/[^A-Za-z0-9_-]/g, '-');
+    const id = taken.has(base) ? `${base}-${asked.length + 1}` : base;
+    draft.change([...place, asked.length], queryFor(kind, id));
+  };
+  const group = (isOwn: boolean) =>
+    kinds
+      .filter((kind) => kind.isOwn === isOwn)
+      .map(({ key, title }) => (
+        <option key={key} value={key}>
+          {title}
+        </option>
+      ));
+  return (
+    <section class="card" aria-labelledby="asked">
+      <h2 id="asked">What it asks for</h2>
+      {asked.map((one, index) => (
+        <OneAsked
+          key={`${index} ${one.types.join()}`}
+          draft={draft}
+          index={index}
+          kind={kindOf(one, kinds)}
+          title={one.id}
+        />
+      ))}
+      <form class="adders" onSubmit={add}>
+        <label>
+          A credential
+          <select name="kind">
+            {kinds.some(({ isOwn }) => isOwn) && <optgroup label="Issued here">{group(true)}</optgroup>}
+            <optgroup label="Known kinds">{group(false)}</optgroup>
+          </select>
+        </label>
+        <button type="submit">Ask for it</button>
+      </form>
+    </section>
+  );
+}
+
+type OneProps = {
+  readonly draft: Draft;
+  readonly index: number;
+  readonly kind: Kind | undefined;
+  readonly title: string;
+};
+
+function OneAsked({ draft, index, kind, title }: OneProps) {
+  const place = ['dcql_query', 'credentials', index];
+  const chosen = listAt(draft.value, ...place, 'claims');
+  const paths = chosen.map((claim) => pathOf(claim).join('\n'));
+  const offered = kind?.claims.filter(({ path }) => !path.includes('*')) ?? [];
+  const others = chosen
+    .map(pathOf)
+    .filter((path) => !offered.some((claim) => claim.path.join('\n') === path.join('\n')));
+  const toggle = (path: readonly string[], isOn: boolean) => {
+    const at = paths.indexOf(path.join('\n'));
+    const next = isOn ? [...chosen, { path }] : chosen.filter((_, position) => position !== at);
+    draft.change([...place, 'claims'], next);
+  };
+  const all = [...offered, ...others.map((path) => ({ path, name: titleOf(path.at(-1) ?? '') }))];
+  return (
+    <fieldset>
+      <legend>
+        <strong>{kind?.title ?? title}</strong>
+      </legend>
+      <div class="pair">
+        {all.map(({ path, name }) => (
+          <label key={path.join('\n')}>
+            <input
+              type="checkbox"
+              checked={paths.includes(path.join('\n'))}
+              onChange={(event) => toggle(path, event.currentTarget.checked)}
+            />
+            {name}
+          </label>
+        ))}
+      </div>
+      <Remarks told={toldOf(draft.told, place)} />
+      <button
+        type="button"
+        class="quiet small"
+        onClick={() => draft.change(place, undefined)}
+        aria-label={`Do not ask for it: ${kind?.title ?? title}`}
+      >
+        Do not ask for it
+      </button>
+    </fieldset>
+  );
+}
+
+/** Whose credentials are accepted. */
+export function TrustAnchors({ draft }: { readonly draft: Draft }) {
+  const anchors = listAt(draft.value, 'trustAnchors');
+  const isOwn = anchors.some((anchor) => at(anchor, 'ownAuthorities') === true);
+  const write = (next: readonly unknown[]) =>
+    draft.change(['trustAnchors'], next.length > 0 ? next : undefined);
+  const paste = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const certificate = String(new FormData(form).get('certificate')).trim();
+    if (certificate !== '') write([...anchors, { certificate }]);
+    form.reset();
+  };
+  return (
+    <section class="card" aria-labelledby="trusted">
+      <h2 id="trusted">Whom it trusts</h2>
+      <label>
+        <input
+          type="checkbox"
+          checked={isOwn}
+          onChange={(event) =>
+            write(
+              event.currentTarget.checked
+                ? [...anchors, { ownAuthorities: true }]
+                : anchors.filter((anchor) => at(anchor, 'ownAuthorities') !== true),
+            )
+          }
+        />
+        All own key chains that issue
+      </label>
+      <ul class="plain-list">
+        {anchors.map(
+          (anchor, index) =>
+            at(anchor, 'ownAuthorities') !== true && (
+              <li key={JSON.stringify(anchor)}>
+                {nameOf(anchor)}{' '}
+                <button
+                  type="button"
+                  class="quiet small"
+                  aria-label={`Remove ${nameOf(anchor)}`}
+                  onClick={() => draft.replace(put(draft.value, ['trustAnchors', index], undefined))}
+                >
+                  Remove
+                </button>
+              </li>
+            ),
+        )}
+      </ul>
+      <Remarks told={toldOf(draft.told, ['trustAnchors'])} />
+      <form onSubmit={paste}>
+        <label>
+          Certificate of another issuer (PEM)
+          <textarea
+            name="certificate"
+            rows={3}
+            spellcheck={false}
+            placeholder="-----BEGIN CERTIFICATE-----"
+          />
+        </label>
+        <button type="submit">Trust it</button>
+      </form>
+      <p class="fine">
+        Of another tenant of this service, it is the root certificate of its key chain. Trust lists are named
+        in the JSON.
+      </p>
+    </section>
+  );
+}
+
+function nameOf(anchor: unknown): string {
+  const keyChain = textAt(anchor, 'keyChainId');
+  if (keyChain !== '') return `the key chain ${keyChain}`;
+  const list = textAt(anchor, 'trustList');
+  if (list !== '') return `the trust list ${list}`;
+  const body = textAt(anchor, 'certificate').replaceAll(/-----[A-Z ]+-----|\s/g, '');
+  return `a certificate that ends with ${body.slice(-12)}`;
+}
