@@ -56,4 +56,11 @@ export const PAGES: readonly PageEntry[] = [
     may: anyOf('presentation:manage', 'presentation:request', 'presentation:offer'),
     load: () => import('../pages/questions/questions.tsx'),
   },
+  {
+    name: 'status',
+    title: 'Status',
+    group: 'Operate',
+    may: anyOf('issuance:manage'),
+    load: () => import('../pages/status/status.tsx'),
+  },
 ];

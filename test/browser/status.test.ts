@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { SimulatedWallet } from '../../tools/wallet/core/index.ts';
+import { expectAccessible, expectFits } from './support/accessible.ts';
+import { openBrowser, type Watched } from './support/browser.ts';
+import { ConsoleService } from './support/console-service.ts';
+
+type Client = { readonly clientId: string; readonly secret: string };
+
+const ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer'];
+const CREDENTIAL = {
+  id: 'badge',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] },
+  vct: 'urn:example:badge:1',
+  claims: { member: 'yes' },
+  disclosureFrame: { _sd: ['member'] },
+  statusManagement: true,
+  lifeTime: 86_400,
+};
+
+describe('the status page of the console', function () {
+  this.timeout(60_000);
+  let served: ConsoleService;
+  let issuer: Client;
+  let window: Watched;
+  let page: Page;
+  let session: string;
+  let index: number;
+
+  before(async function () {
+    const browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    served = await ConsoleService.start(browser);
+    const { service } = served;
+    const json = { id: 'club', name: 'Club', roles: ROLES };
+    const made = await service.call('POST', '/tenant', { token: await service.rootToken(), json });
+    issuer = made.body.clients[0];
+    window = await served.openAs('status', issuer.clientId, issuer.secret);
+    ({ page } = window);
+  });
+  after(() => served?.close());
+  afterEach(() => expect(window.faults).to.deep.equal([]));
+
+  const call = async (method: string, path: string, json: object) => {
+    const { service } = served;
+    const token = await service.token(issuer.clientId, issuer.secret);
+    return (await service.call(method, path, { token, json })).body;
+  };
+  const seen = () => page.getByRole('region', { name: 'As a verifier sees it' });
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).first().click();
+
+  /** As somebody at the counter does it. */
+  async function change(status: string): Promise<void> {
+    await press('Revoke or restore');
+    const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
+    await dialog.getByLabel('Session that issued').fill(session);
+    await dialog.getByLabel('They are').selectOption(status);
+    await dialog.getByRole('button', { name: 'Revoke or restore' }).click();
+  }
+
+  it('says what will stand there', async () => {
+    await page.getByText('The first credential that can be revoked makes one').waitFor();
+    await expectAccessible(page, 'empty');
+  });
+
+  it('makes a list, and shows it as anybody sees it', async () => {
+    await call('PUT', '/status-list-config', { bits: 2, capacity: 10_000, immediateUpdate: true });
+    await press('New list');
+    await expectAccessible(page, 'a new list');
+    const dialog = page.getByRole('dialog', { name: 'New list' });
+    await dialog.getByRole('button', { name: 'New list' }).click();
+    await seen().getByText('10,000 entries: 10,000 valid.').waitFor();
+    await page.getByText('0 of 10,000 (0 %)').waitFor();
+    await expectAccessible(page, 'a list');
+  });
+
+  it('shows an entry before and after it is suspended, restored and revoked', async () => {
+    await call('POST', '/issuer/credentials', CREDENTIAL);
+    const offer = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['badge'],
+    };
+    const made = await call('POST', '/issuer/offer', offer);
+    session = made.session;
+    const wallet = new SimulatedWallet();
+    const { credentials } = await wallet.accept(await wallet.readOffer(made.uri));
+    index = credentials[0]?.status?.index ?? -1;
+    await press('Read it again');
+    for (const [status, name] of [
+      ['2', 'suspended'],
+      ['0', 'valid'],
+      ['1', 'revoked'],
+    ] as const) {
+      await change(status);
+      await page.getByRole('status').getByText(`1 credentials are ${name} now.`).waitFor();
+      await seen().getByLabel('Entry, the idx').fill(String(index));
+      await seen().getByText(`Entry ${index} is ${name}`).waitFor();
+    }
+    await seen().getByText('10,000 entries: 9,999 valid, 1 revoked.').waitFor();
+    await seen().getByLabel('Entry, the idx').fill('10000');
+    await seen().getByText('The list has no entry 10000.').waitFor();
+    await expectAccessible(page, 'after a revocation');
+  });
+
+  it('draws what is revoked in another colour, at its place', async () => {
+    const pixel = `(() => { const canvas = document.querySelector('.bitmap canvas');
+      return [...canvas.getContext('2d').getImageData(${index} % canvas.width, Math.floor(${index} / canvas.width), 1, 1).data]; })()`;
+    expect(await page.evaluate(pixel)).to.deep.equal([185, 28, 28, 255]);
+  });
+
+  it('says that what is revoked stays so', async () => {
+    await change('0');
+    const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
+    await dialog.getByRole('alert').getByText('409').waitFor();
+    await dialog.getByRole('button', { name: 'Back' }).click();
+  });
+
+  it('shows a list of a million entries', async () => {
+    const { id } = await call('POST', '/status-lists', { bits: 1, capacity: 1_000_000 });
+    await page.goto(`${served.address}/console#status/${id}`);
+    await seen().getByText('1,000,000 entries: 1,000,000 valid.').waitFor();
+  });
+
+  it('is no page of a client that could not read it', async () => {
+    const secret = 'secret-of-the-counter-0123456789';
+    await call('POST', '/client', { clientId: 'counter', roles: ['issuance:offer'], secret });
+    const other = await served.openAs('status', 'counter', secret);
+    await other.page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await other.page.getByRole('link', { name: 'Status' }).count()).to.equal(0);
+    await other.context.close();
+  });
+
+  it('fits a small, dark screen, and can be used with the keyboard', async () => {
+    const look = { width: 390, height: 844, dark: true };
+    const small = await served.openAs('status', issuer.clientId, issuer.secret, look);
+    const link = small.page.getByRole('region', { name: 'Status lists' }).getByRole('link').first();
+    await link.focus();
+    await expectFits(small.page, 'the lists');
+    await expectAccessible(small.page, 'the lists, dark');
+    await small.page.keyboard.press('Enter');
+    await small.page.getByText('entries:').waitFor();
+    await small.page.getByText('The token, decoded').focus();
+    await small.page.keyboard.press('Enter');
+    await small.page.getByText('"statuslist+jwt"').waitFor();
+    await expectFits(small.page, 'a list');
+    await expectAccessible(small.page, 'a list, dark');
+    expect(small.faults).to.deep.equal([]);
+  });
+});
