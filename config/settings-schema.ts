@@ -18,7 +18,7 @@ import {
 
 /**
  * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
- * the README's table is made of them.
+ * the table of docs/settings.md is made of them.
  */
 export const SettingsSchema = z.object({
   NODE_ENV: z
