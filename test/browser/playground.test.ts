@@ -163,6 +163,8 @@ describe('the playground', function () {
     await expectAccessible(page, 'the session');
     await picture(page, 'session');
     expect(await page.getByLabel('You are').inputValue()).to.match(/^employer-/);
+    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.locator('.phone').getByText('Diploma').waitFor();
   });
 });
 
