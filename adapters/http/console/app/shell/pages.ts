@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact';
 import type { Identity } from '../api/log-in.ts';
+import { isPlaying } from './playing.ts';
 
 /** A page of the console. Its code is loaded when somebody opens it. */
 export type PageEntry = {
@@ -25,7 +26,7 @@ export const PAGES: readonly PageEntry[] = [
     name: 'try',
     title: 'Playground',
     group: 'Start',
-    may: ofService,
+    may: (identity) => ofService(identity) || isPlaying.value,
     load: () => import('../pages/playground/playground.tsx'),
   },
   {

@@ -91,7 +91,7 @@ function Asked({ play, request }: { readonly play: Play; readonly request: ReadR
   );
   return (
     <div class="consent">
-      <h3>{verifier.name ?? verifier.signer?.subject ?? 'Somebody'} asks</h3>
+      <h3>{verifier.name ?? commonName(verifier.signer?.subject) ?? 'Somebody'} asks</h3>
       <p class="fine">
         {verifier.signer === undefined
           ? 'Nobody signed this request.'
@@ -166,4 +166,9 @@ function Asked({ play, request }: { readonly play: Play; readonly request: ReadR
       </div>
     </div>
   );
+}
+
+/** What a certificate calls its owner. */
+function commonName(subject = ''): string | undefined {
+  return /(?:^|,\s*)CN=((?:[^,\\]|\\.)+)/.exec(subject)?.[1];
 }

@@ -176,14 +176,19 @@ export class Play {
 
 async function refresh(turns: Signal<readonly Turn[]>, who: Demonstration['issuer']): Promise<void> {
   const open = turns.value.filter(({ status }) => status === 'active' || status === 'fetched');
-  const seen = await Promise.all(
-    open.map(async ({ id }) => [id, await ask<Seen>(who, 'GET', `/session/${id}`)] as const),
-  );
+  const seen = await Promise.all(open.map(async ({ id }) => [id, await read(who, id)] as const));
   const news = new Map(seen);
   turns.value = turns.value.map((turn) => {
     const now = news.get(turn.id);
     return now === undefined ? turn : { ...turn, ...told(now) };
   });
+}
+
+/** Masked while it goes on; what was verified is shown on record, as on every page. */
+async function read(who: Demonstration['issuer'], id: string): Promise<Seen> {
+  const seen = await ask<Seen>(who, 'GET', `/session/${id}`, { query: { values: 'masked' } });
+  const isVerified = seen.status === 'completed' && seen.credentials !== undefined;
+  return isVerified ? ask<Seen>(who, 'POST', `/session/${id}/show`) : seen;
 }
 
 function told({ status, credentials, report, failure }: Seen): Partial<Turn> {
