@@ -30,6 +30,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/playground/playground.tsx'),
   },
   {
+    name: 'phone',
+    title: 'Phone',
+    group: 'Start',
+    may: () => true,
+    load: () => import('../pages/phone/phone-page.tsx'),
+  },
+  {
     name: 'tenants',
     title: 'Tenants',
     group: 'Set up',
