@@ -55,7 +55,7 @@ export interface paths {
     put?: never;
     /**
      * Create a tenant with its keys
-     * @description Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is returned once here and can be fetched once within ten minutes.
+     * @description Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is returned once here and can be fetched once within ten minutes. With `endsAt` the service removes the tenant by itself, as DELETE does: for trials and demonstrations.
      *
      *     Needs one of the roles: `tenants:manage`.
      */
@@ -91,7 +91,7 @@ export interface paths {
     head?: never;
     /**
      * Change a tenant
-     * @description What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant answers neither clients nor wallets; its status lists stay published.
+     * @description What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant answers neither clients nor wallets; its status lists stay published. With `endsAt` the service removes it by itself.
      *
      *     Needs one of the roles: `tenants:manage`.
      */
@@ -1813,6 +1813,8 @@ export interface components {
       kms?: string | null;
       /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
       profile?: ("haip" | "eu") | null;
+      /** @description When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years from now; null: never */
+      endsAt?: string | null;
       /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
       organization?: string | null;
       /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
@@ -1882,6 +1884,8 @@ export interface components {
       kms?: string | null;
       /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
       profile?: ("haip" | "eu") | null;
+      /** @description When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years from now; null: never */
+      endsAt?: string | null;
       /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
       organization?: string | null;
       /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
@@ -1998,6 +2002,8 @@ export interface components {
     IssuanceConfigurationInput: {
       /** @description How wallets show the issuer, by language; an empty list says nothing of it */
       display: components["schemas"]["DisplayInfo"][];
+      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
       /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one. Unless stated: `1` */
@@ -2069,6 +2075,16 @@ export interface components {
         /** @description For those who do not see it */
         alt_text?: string;
       };
+    };
+    PageSettings: {
+      /** @description Of the header and of buttons, such as #12355b */
+      backgroundColor?: string;
+      /** @description On it; black or white unless stated. With a contrast below 4.5 to 1 pages take their own colours */
+      textColor?: string;
+      /** @description Of your privacy notice; `privacy_policy` of the registration certificate unless stated */
+      privacyUri?: string;
+      /** @description Where users get help; `support_uri` of the registration certificate unless stated */
+      supportUri?: string;
     };
     WalletClient: {
       /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one */
@@ -2607,7 +2623,7 @@ export interface components {
         [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
       } | null;
       registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
-      /** @description Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it: without such a certificate it is kept here and shown to nobody else */
+      /** @description Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it; without such a certificate users see it on the page of the request (pageUrl) alone */
       purpose?: {
         lang: string;
         content: string;
@@ -3579,6 +3595,8 @@ export interface components {
       kms: string | null;
       /** @description Rules that the tenant bound itself to */
       profile: ("haip" | "eu") | null;
+      /** @description When it is removed with everything that is its own; null: never */
+      endsAt: string | null;
       /** @description Its legal name; null: `name` */
       organization: string | null;
       organizationIdentifier: string | null;
@@ -3653,6 +3671,8 @@ export interface components {
       kms: string | null;
       /** @description Rules that the tenant bound itself to */
       profile: ("haip" | "eu") | null;
+      /** @description When it is removed with everything that is its own; null: never */
+      endsAt: string | null;
       /** @description Its legal name; null: `name` */
       organization: string | null;
       organizationIdentifier: string | null;
@@ -3704,6 +3724,8 @@ export interface components {
       uri: string;
       session: string;
       crossDeviceUri?: string;
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where a redirect follows */
+      pageUrl?: string;
       /** @description Experimental: the offer for the Digital Credentials API */
       dcApi?: {
         protocol: string;
@@ -3715,6 +3737,8 @@ export interface components {
     IssuanceConfiguration: {
       /** @description How wallets show the issuer, by language; an empty list says nothing of it */
       display: components["schemas"]["DisplayInfoOutput"][];
+      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
       /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
@@ -3774,6 +3798,8 @@ export interface components {
     WrittenIssuanceConfiguration: {
       /** @description How wallets show the issuer, by language; an empty list says nothing of it */
       display: components["schemas"]["DisplayInfoOutput"][];
+      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
       /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
@@ -4173,6 +4199,8 @@ export interface components {
       session: string;
       /** @description For a QR code; absent when a redirect follows */
       crossDeviceUri?: string;
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where a redirect follows */
+      pageUrl?: string;
       dcApi?: components["schemas"]["DigitalCredentialRequests"];
     };
     /** @description The member `digital` of navigator.credentials.get */
@@ -9044,6 +9072,7 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Service"];
+          "text/html": string;
         };
       };
     };
