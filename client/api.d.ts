@@ -448,6 +448,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/session/{id}/show": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Read the values of persons in a session
+     * @description The whole session, once the audit log has an entry that says who looked. For people who work with `values=masked` otherwise; where there can be no entry nothing is shown.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    post: operations["showSession"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/session/{id}/cancel": {
     parameters: {
       query?: never;
@@ -5303,7 +5325,7 @@ export interface components {
       /** @description Client id, or `system` for the service itself */
       actor: string;
       /** @enum {string} */
-      action: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+      action: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
       /** @enum {string} */
       kind: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
       /** @description Id of the thing */
@@ -6844,6 +6866,8 @@ export interface operations {
          * @example desc
          */
         sort?: "asc" | "desc";
+        /** @description With `masked` every value of a person is replaced; names of claims stay */
+        values?: "masked";
       };
       header?: never;
       path?: never;
@@ -6867,6 +6891,8 @@ export interface operations {
   getSession: {
     parameters: {
       query?: {
+        /** @description With `masked` every value of a person is replaced; names of claims stay */
+        values?: "masked";
         /**
          * @description What the browser brought back; good once, for five minutes, and for its own session only. Where the configuration has requireResponseCode, this completes the session
          * @example <response code>
@@ -6918,6 +6944,32 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Deleted"];
+        };
+      };
+    };
+  };
+  showSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One offer or presentation request, from its creation to its end */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Session"];
         };
       };
     };
@@ -9019,7 +9071,7 @@ export interface operations {
         kind?: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
         /** @description Id of the thing */
         target?: string;
-        action?: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+        action?: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
         /**
          * @description Only entries of this time or later
          * @example 2026-01-01T00:00:00Z

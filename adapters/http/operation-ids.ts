@@ -43,6 +43,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /session': 'listSessions',
   'GET /session/:id': 'getSession',
   'DELETE /session/:id': 'deleteSession',
+  'POST /session/:id/show': 'showSession',
   'POST /session/:id/cancel': 'cancelSession',
   'POST /session/:id/deliveries/:deliveryId/retry': 'retryDelivery',
   'GET /session/:id/events': 'watchSession',

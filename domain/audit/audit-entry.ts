@@ -50,6 +50,8 @@ export const AUDIT_ACTIONS = [
   /** A session, and a delivery to its webhook. */
   'cancelled',
   'retried',
+  /** Values of persons in a session were read. */
+  'shown',
   /** A deferred transaction. */
   'completed',
   'failed',

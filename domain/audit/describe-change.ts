@@ -112,6 +112,10 @@ export function describeCancellation(sessionId: string): AuditChange {
   return { action: 'cancelled', kind: 'session', target: sessionId, changes: [] };
 }
 
+export function describeShownSession(sessionId: string): AuditChange {
+  return { action: 'shown', kind: 'session', target: sessionId, changes: [] };
+}
+
 export function describeRedelivery(sessionId: string, deliveryId: string): AuditChange {
   const changes = [{ member: 'delivery', after: deliveryId }];
   return { action: 'retried', kind: 'session', target: sessionId, changes };

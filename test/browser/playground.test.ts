@@ -125,7 +125,7 @@ describe('the playground', function () {
   it('shows what went over the wire', async () => {
     await page.getByText('On the wire').click();
     await page.locator('.wire li summary').first().click();
-    expect(await page.locator('.wire pre').first().innerText()).to.include('accept');
+    expect(await page.locator('.wire pre').nth(1).innerText()).to.include('credential_issuer');
   });
 
   it('makes no call but those of the API document', async () => {

@@ -59,6 +59,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'DELETE /trust-list/:id': ['removed trust-list'],
   'POST /trust/lists/:id/confirm-signer': ['changed issuance-configuration', 'confirmed followed-trust-list'],
   'DELETE /session/:id': ['removed session'],
+  'POST /session/:id/show': ['shown session'],
   'POST /session/:id/cancel': ['cancelled session'],
   'POST /session/:id/deliveries/:deliveryId/retry': ['retried session'],
   'POST /session/revoke': ['revoked session'],

@@ -248,7 +248,7 @@ describe('The examples of the API document', function () {
     await run('revokeCredentials');
     await run('revokeCredentialsBySubject');
     examples.answered['session'] = (await offered()).session;
-    await all('cancelSession', 'watchSession');
+    await all('showSession', 'cancelSession', 'watchSession');
     const holder = wallet();
     const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
     const { uri, session } = await offered({ flow: 'pre_authorized_code', notifyWebhook });

@@ -283,6 +283,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     request: (ids, _, role) => ({ params: session(ids, role) }),
     prepare: freshSession,
   },
+  'POST /session/:id/show': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'POST /session/:id/cancel': {
     request: (ids, _, role) => ({ params: session(ids, role) }),
     prepare: freshSession,

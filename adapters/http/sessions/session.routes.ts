@@ -9,6 +9,7 @@ import {
   ListSessions,
   SessionListQuery,
 } from '../../../application/sessions/sessions.ts';
+import { ShowSession } from '../../../application/sessions/show-session.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
 import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
@@ -16,6 +17,7 @@ import type { SessionId } from '../../../domain/shared/ids.ts';
 import { nextPage } from '../next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
+import { maskSession } from './masked-session.ts';
 import {
   DeliveryView,
   SessionStatusView,
@@ -33,9 +35,16 @@ const params = z.object({
 });
 const common = { tag: 'Sessions', surface: 'admin', access: { anyOf: SESSION_ROLES } } as const;
 
+/** Whoever looks on needs no value of a person. */
+const Values = z
+  .literal('masked')
+  .optional()
+  .describe('With `masked` every value of a person is replaced; names of claims stay');
+
 const USE_CASES = {
   listSessions: ListSessions,
   getSession: GetSession,
+  showSession: ShowSession,
   cancelSession: CancelSession,
   retryDelivery: RetryDelivery,
   spendResponseCode: SpendResponseCode,
@@ -54,6 +63,7 @@ export const sessionRoutes = family(USE_CASES, (useCases) => [
 function plainRoutes({
   listSessions,
   getSession,
+  showSession,
   cancelSession,
   retryDelivery,
   spendResponseCode,
@@ -69,12 +79,12 @@ function plainRoutes({
       description:
         'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page; a page of ' +
         'long sessions holds fewer than `limit`.',
-      query: SessionListQuery,
+      query: SessionListQuery.extend({ values: Values }),
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {
         const tenant = await caller.configured.tenant();
         const { sessions, now, next } = await listSessions.execute(caller, query);
-        const views = sessions.map((session) => toSessionView({ session, tenant, now }));
+        const views = sessions.map((session) => shown(toSessionView({ session, tenant, now }), query.values));
         return reply(200, views, nextPage(`${settings.publicUrl}/session`, query, next));
       },
     }),
@@ -86,6 +96,7 @@ function plainRoutes({
       summary: 'Read a session',
       params,
       query: z.object({
+        values: Values,
         response_code: z
           .string()
           .max(500)
@@ -97,11 +108,26 @@ function plainRoutes({
       }),
       responses: { 200: SessionView },
       async handle({ caller, params: { id }, query }) {
-        const { response_code: code } = query;
+        const { response_code: code, values } = query;
         const seen = await (code === undefined
           ? getSession.execute(caller, id)
           : spendResponseCode.execute(caller, id, code));
-        return reply(200, toSessionView(seen));
+        return reply(200, shown(toSessionView(seen), values));
+      },
+    }),
+    route({
+      ...common,
+      method: 'post',
+      path: '/session/:id/show',
+      access: { anyOf: SESSION_ROLES, remembered: true },
+      summary: 'Read the values of persons in a session',
+      description:
+        'The whole session, once the audit log has an entry that says who looked. For people who work with ' +
+        '`values=masked` otherwise; where there can be no entry nothing is shown.',
+      params,
+      responses: { 200: SessionView },
+      async handle({ caller, params: { id } }) {
+        return reply(200, toSessionView(await showSession.execute(caller, id)));
       },
     }),
     route({
@@ -152,6 +178,10 @@ function plainRoutes({
       },
     }),
   ];
+}
+
+function shown(view: z.output<typeof SessionView>, values: 'masked' | undefined) {
+  return values === 'masked' ? maskSession(view) : view;
 }
 
 function streamRoute({ watchSession }: UseCases): Route {

@@ -17,9 +17,11 @@ export function Shell() {
   const open = pages.find(({ name }) => name === place.value.page) ?? pages[0];
   return (
     <div class="frame">
-      <a class="skip" href={location.hash} onClick={toMain}>
-        To the content
-      </a>
+      <nav aria-label="Skip">
+        <button type="button" class="skip" onClick={toMain}>
+          To the content
+        </button>
+      </nav>
       <Header pages={pages} />
       <Navigation pages={pages} open={open} />
       <main id="content" tabIndex={-1}>
@@ -31,8 +33,7 @@ export function Shell() {
   );
 }
 
-function toMain(event: Event): void {
-  event.preventDefault();
+function toMain(): void {
   document.getElementById('content')?.focus();
 }
 

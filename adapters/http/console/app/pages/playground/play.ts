@@ -37,7 +37,7 @@ type Seen = {
   readonly status: string;
   readonly credentials?: readonly { readonly values?: Readonly<Record<string, unknown>> }[];
   readonly report?: readonly { readonly result: string; readonly check: string; readonly reason?: string }[];
-  readonly failure?: { readonly message: string };
+  readonly failure?: { readonly code: string; readonly message: string };
 };
 
 /** One game: an issuer, a phone and a verifier, and what they did so far. It ends with the window. */
@@ -188,7 +188,10 @@ async function refresh(turns: Signal<readonly Turn[]>, who: Demonstration['issue
 
 function told({ status, credentials, report, failure }: Seen): Partial<Turn> {
   const failed = report?.find(({ result }) => result === 'failed');
-  const reason = failed?.reason === undefined ? failure?.message : `${failed.check}: ${failed.reason}`;
+  const reason =
+    failed?.reason === undefined
+      ? failure && `${failure.code}: ${failure.message}`
+      : `${failed.check}: ${failed.reason}`;
   const values = credentials?.[0]?.values;
   return {
     status,

@@ -26,7 +26,7 @@ export function TurnView({ turn, play, who, title, children }: Props) {
     document.getElementById('phone')?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
   };
   return (
-    <section class="card turn" aria-label={title}>
+    <article class="card turn">
       <header>
         <h3>{title}</h3>
         <Badge status={turn.isRevoked ? 'revoked' : turn.status} />
@@ -45,7 +45,7 @@ export function TurnView({ turn, play, who, title, children }: Props) {
       <a class="fine" href={linkTo('sessions', turn.id)} onClick={() => choose(who.clientId)}>
         Look at the session
       </a>
-    </section>
+    </article>
   );
 }
 

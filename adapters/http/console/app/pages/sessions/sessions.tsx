@@ -3,6 +3,7 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo, place, refine } from '../../shell/place.ts';
+import { SessionPage } from './session.tsx';
 
 type Row = {
   readonly id: string;
@@ -24,7 +25,11 @@ const COLUMNS: readonly Column<Row>[] = [
 const STATUSES = ['active', 'fetched', 'completed', 'expired', 'failed'];
 
 /** Offers and requests, as far as the roles of the client let it see them. */
-export default function Sessions({ identity }: PageProps) {
+export default function Sessions(props: PageProps) {
+  return props.id === '' ? <SessionList identity={props.identity} /> : <SessionPage {...props} />;
+}
+
+function SessionList({ identity }: Pick<PageProps, 'identity'>) {
   const { query } = place.value;
   const [q, status, sort] = ['q', 'status', 'sort'].map((name) => query.get(name) ?? '');
   return (
@@ -53,7 +58,7 @@ export default function Sessions({ identity }: PageProps) {
         identity={identity}
         caption="Sessions"
         path="/session"
-        query={{ q, status, sort: sort || 'desc', limit: 25 }}
+        query={{ q, status, sort: sort || 'desc', limit: 25, values: 'masked' }}
         columns={COLUMNS}
         rowKey={({ id }) => id}
         onSort={(wanted) => refine({ sort: wanted })}

@@ -1,0 +1,85 @@
+import { ask } from '../../api/call.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Time } from '../../parts/time.tsx';
+import type { Identity } from '../../shell/identities.ts';
+import { useSession } from './follow-session.ts';
+import type { DeliveryRecord, SessionRecord } from './session-record.ts';
+import { type Step, stepsOf } from './steps.ts';
+
+type Props = { readonly identity: Identity; readonly id: string };
+
+/** What happens to a session while it happens, for any page. */
+export function SessionTimeline({ identity, id }: Props) {
+  const { session, fault, again } = useSession(identity, id);
+  if (session === undefined)
+    return fault === undefined ? <p aria-busy="true">Loading</p> : <Problem fault={fault} />;
+  return <Timeline identity={identity} session={session} again={again} />;
+}
+
+type Shown = { readonly identity: Identity; readonly session: SessionRecord; readonly again: () => void };
+
+export function Timeline({ identity, session, again }: Shown) {
+  return (
+    <section class="card" aria-labelledby="timeline">
+      <h2 id="timeline">What happened</h2>
+      <ol class="timeline">
+        {stepsOf(session).map((step, index) => (
+          <li key={`${index} ${step.title}`} class={step.tone}>
+            <StepLine step={step} />
+            {step.delivery?.result === 'failed' && step.delivery.webhook !== 'claims' && (
+              <Resend identity={identity} id={session.id} delivery={step.delivery} again={again} />
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function StepLine({ step: { title, at, record } }: { readonly step: Step }) {
+  const records = Object.entries(record).filter(([, value]) => value !== undefined);
+  const line = (
+    <>
+      {title} <span class="fine">{at === undefined ? 'no time on record' : <Time at={at} />}</span>
+    </>
+  );
+  if (records.length === 0) return <p>{line}</p>;
+  return (
+    <details>
+      <summary>{line}</summary>
+      {records.map(([label, value]) => (
+        <JsonView key={label} label={label} value={withoutCodes(value)} />
+      ))}
+    </details>
+  );
+}
+
+/** A code of an offer is as good as the credential. */
+function withoutCodes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutCodes);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      name === 'pre-authorized_code' || name === 'issuer_state' ? '…' : withoutCodes(inner),
+    ]),
+  );
+}
+
+type ResendProps = Props & { readonly delivery: DeliveryRecord; readonly again: () => void };
+
+function Resend({ identity, id, delivery, again }: ResendProps) {
+  const act = async () => {
+    const path = `/session/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(delivery.id)}/retry`;
+    const { result } = await ask<DeliveryRecord>(identity, 'POST', path);
+    again();
+    return `The delivery is ${result}.`;
+  };
+  return (
+    <Confirm label="Resend" title="Make this delivery again" act={act}>
+      <p>The backend gets the same call with the same Idempotency-Key.</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,101 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../../api/call.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Confirm } from '../../parts/confirm.tsx';
+import { Copy } from '../../parts/copy.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Qr } from '../../parts/qr.tsx';
+import { Time } from '../../parts/time.tsx';
+import type { PageProps } from '../../shell/pages.ts';
+import { linkTo } from '../../shell/place.ts';
+import { useSession } from './follow-session.ts';
+import { SessionActions } from './session-actions.tsx';
+import { isOpen, type SessionRecord } from './session-record.ts';
+import { Timeline } from './session-timeline.tsx';
+import { Verdict } from './verdict.tsx';
+
+/** One session while it happens. */
+export function SessionPage({ identity, id }: PageProps) {
+  const { session, fault, again } = useSession(identity, id);
+  if (session === undefined)
+    return fault === undefined ? <p aria-busy="true">Loading</p> : <Problem fault={fault} />;
+  return (
+    <>
+      <p>
+        <a href={linkTo('sessions')}>All sessions</a>
+      </p>
+      <h1>
+        {session.kind === 'issuance' ? 'Offer' : 'Request'} of {session.configurationIds.join(', ')}
+      </h1>
+      <p>
+        <span aria-live="polite">
+          <Badge status={session.status} />
+        </span>{' '}
+        <code>{id}</code> {session.reference} made <Time at={session.createdAt} />
+      </p>
+      {fault !== undefined && <Problem fault={fault} />}
+      <SessionActions identity={identity} session={session} again={again} />
+      <Verdict session={session} />
+      {isOpen(session) && <Invitation session={session} />}
+      <Timeline identity={identity} session={session} again={again} />
+      <Values identity={identity} id={id} />
+    </>
+  );
+}
+
+function Invitation({ session }: { readonly session: SessionRecord }) {
+  const link = linkOf(session);
+  if (link === undefined) return null;
+  return (
+    <section class="card" aria-labelledby="link">
+      <h2 id="link">For a wallet</h2>
+      <Qr text={link} label="QR code of the link for a wallet" />
+      <p>
+        <code>{link}</code> <Copy text={link} label="Copy link" />
+      </p>
+      {!mayBeReached() && (
+        <p class="fine">
+          A phone cannot reach this service: its address is not public https. Set PUBLIC_URL to one that
+          phones reach.
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** A page of the Digital Credentials API asks by itself, without a link. */
+function linkOf({ offerUrl, requestUrl, clientId, useDcApi }: SessionRecord): string | undefined {
+  if (offerUrl !== undefined) return offerUrl;
+  if (useDcApi || requestUrl === undefined || clientId === undefined) return undefined;
+  return `openid4vp://?${new URLSearchParams({ client_id: clientId, request_uri: requestUrl })}`;
+}
+
+const PRIVATE = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.|\[)/;
+
+/** The console is served at the address that wallets are sent to. */
+function mayBeReached(): boolean {
+  return location.protocol === 'https:' && !PRIVATE.test(location.hostname);
+}
+
+function Values({ identity, id }: PageProps) {
+  const [whole, setWhole] = useState<SessionRecord>();
+  const show = async () => {
+    setWhole(await ask(identity, 'POST', `/session/${encodeURIComponent(id)}/show`));
+    return 'This is on record.';
+  };
+  if (whole !== undefined) {
+    const { credentials, credentialPayload, transaction_data, auth_queries } = whole;
+    return (
+      <JsonView
+        label="With values"
+        value={{ credentials, credentialPayload, transaction_data, auth_queries }}
+      />
+    );
+  }
+  return (
+    <Confirm label="Show values" title="Show values of persons" act={show}>
+      <p>The audit log gets an entry that you looked at them.</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,109 @@
+import type { DeliveryRecord, SessionRecord } from './session-record.ts';
+
+export type Step = {
+  readonly title: string;
+  /** Undefined where the interface keeps no time for it. */
+  readonly at?: string;
+  readonly tone: 'good' | 'bad' | 'open';
+  /** What is on record of it. */
+  readonly record: Readonly<Record<string, unknown>>;
+  readonly delivery?: DeliveryRecord;
+};
+
+/** What happened to a session, as far as it is on record, in its order. */
+export function stepsOf(session: SessionRecord): readonly Step[] {
+  const isIssuance = session.kind === 'issuance';
+  const { offer, offerUrl, requestUrl, requestObject, clientId, auth_queries, credentialPayload } = session;
+  const steps: Step[] = [
+    {
+      title: isIssuance ? 'Offer made' : 'Asked',
+      at: session.createdAt,
+      tone: 'good',
+      record: isIssuance
+        ? { Link: offerUrl, Offer: offer, Request: credentialPayload }
+        : {
+            Link: requestUrl,
+            Query: offer,
+            'Request object': decoded(requestObject),
+            Request: credentialPayload,
+            Verifier: clientId,
+          },
+    },
+  ];
+  if (session.status !== 'active' && wasRead(session))
+    steps.push({
+      title: isIssuance ? 'Read by a wallet' : 'Fetched by a wallet',
+      ...(session.status === 'fetched' && { at: session.updatedAt }),
+      tone: 'good',
+      record: {},
+    });
+  if (auth_queries !== undefined)
+    steps.push({ title: 'Authorization asked for', tone: 'good', record: { Parameters: auth_queries } });
+  steps.push(...timed(session), ...endOf(session));
+  return steps;
+}
+
+/** Whoever cancelled an offer, or let it end, says nothing of a wallet. */
+function wasRead({ status, attempts, report, failure }: SessionRecord): boolean {
+  if (status === 'fetched' || status === 'completed') return true;
+  return (attempts ?? report) !== undefined || (failure !== undefined && failure.code !== 'cancelled');
+}
+
+function timed({ attempts = [], deliveries = [], notifications }: SessionRecord): Step[] {
+  const steps: (Step & { readonly at: string })[] = [
+    ...attempts.map(({ at, code, reason, ...record }) => ({
+      title: `Refused to the wallet: ${code}`,
+      ...{ at, tone: 'bad' as const, record: { Reason: reason, ...record } },
+    })),
+    ...deliveries.map((delivery) => ({
+      title: `${delivery.webhook === 'claims' ? 'Claims asked of the backend' : `Webhook of the ${delivery.webhook}`}: ${delivery.result}`,
+      at: delivery.at,
+      tone: ({ delivered: 'good', failed: 'bad', pending: 'open' } as const)[delivery.result],
+      ...{ record: { Delivery: delivery }, delivery },
+    })),
+    ...notifications.map((told) => ({
+      title: `Wallet notified: ${told.event}`,
+      ...{ at: told.at, tone: told.event === 'credential_accepted' ? ('good' as const) : ('bad' as const) },
+      record: { Notification: told },
+    })),
+  ];
+  return steps.sort((one, other) => one.at.localeCompare(other.at));
+}
+
+function endOf({ status, kind, updatedAt, failure, credentials }: SessionRecord): Step[] {
+  if (status === 'active' || status === 'fetched') return [];
+  if (status === 'completed')
+    return [
+      {
+        title: kind === 'issuance' ? 'Collected' : 'Accepted',
+        at: updatedAt,
+        tone: 'good',
+        record: { Credentials: credentials },
+      },
+    ];
+  const record = { Failure: failure, Credentials: credentials };
+  return [
+    {
+      title: status === 'expired' ? 'Expired' : `Failed: ${failure?.code ?? ''}`,
+      at: updatedAt,
+      tone: 'bad',
+      record,
+    },
+  ];
+}
+
+/** Header and payload of a JWT. */
+function decoded(jwt: string | undefined): unknown {
+  if (jwt === undefined) return undefined;
+  const [header = '', payload = ''] = jwt.split('.');
+  return { header: partOf(header), payload: partOf(payload) };
+}
+
+function partOf(text: string): unknown {
+  try {
+    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(binary, (one) => one.charCodeAt(0))));
+  } catch {
+    return text;
+  }
+}

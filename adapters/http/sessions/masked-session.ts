@@ -1,0 +1,134 @@
+import type { z } from 'zod';
+import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
+import type { SessionView } from './session.view.ts';
+
+/** Stands for a value of a person: neither its length nor its type is told. */
+export const MASK = '•••';
+
+type View = z.output<typeof SessionView>;
+
+/** Codes of failures whose message is in the words of a service and not of a wallet or a backend. */
+const OWN_WORDS: ReadonlySet<string> = new Set([
+  'code_replayed',
+  'refresh_token_replayed',
+  'tx_code_attempts',
+  'decryption_failed',
+  'malformed',
+  'presentation_refused',
+  'response_code_missing',
+  'response_mode',
+  'webhook_failed',
+  'cancelled',
+  'internal_error',
+]);
+/** Of the body that made the session: names, numbers and addresses that are nobody's. All else is masked. */
+const PLAIN_OF_REQUEST: ReadonlySet<string> = new Set([
+  'response_type',
+  'flow',
+  'credentialConfigurationIds',
+  'authorization_server',
+  'requestId',
+  'reference',
+  'origin',
+]);
+/** Of transaction data: what it is and which credential confirms it (OpenID4VP 1.0 section 8.4). */
+const PLAIN_OF_TRANSACTION: ReadonlySet<string> = new Set([
+  'type',
+  'credential_ids',
+  'transaction_data_hashes_alg',
+]);
+
+/** The same session with every value of a person replaced; names of claims stay. */
+export function maskSession(view: View): View {
+  const { credentials, failure, report, deliveries, attempts, offer, requestObject } = view;
+  const masked: Record<string, unknown> = {
+    ...view,
+    redirectUri: view.redirectUri && withoutQuery(view.redirectUri),
+    notifyWebhook: view.notifyWebhook && withPlainAddress(view.notifyWebhook),
+    parsedWebhook: view.parsedWebhook && withPlainAddress(view.parsedWebhook),
+    credentialPayload: view.credentialPayload && maskRequest(view.credentialPayload as JsonObject),
+    offer: offer && maskQueries(offer as JsonObject),
+    requestObject: requestObject && maskRequestObject(requestObject),
+    transaction_data: view.transaction_data?.map((data) => maskTransaction(data as Json)),
+    auth_queries: view.auth_queries && maskLeaves(view.auth_queries as Json),
+    externalSubject: view.externalSubject && MASK,
+    credentials: credentials?.map(({ values, authentication, ...rest }) => ({
+      ...rest,
+      ...(values !== undefined && { values: maskLeaves(values as Json) }),
+      ...(authentication !== undefined && { authentication: maskLeaves(authentication) }),
+    })),
+    notifications: view.notifications.map((told) =>
+      told.eventDescription === undefined ? told : { ...told, eventDescription: MASK },
+    ),
+    failure: failure && (OWN_WORDS.has(failure.code) ? failure : { ...failure, message: MASK }),
+    report,
+    deliveries,
+    attempts,
+  };
+  return Object.fromEntries(Object.entries(masked).filter(([, value]) => value !== undefined)) as View;
+}
+
+/** Names and the number of entries stay. */
+function maskLeaves(value: Json): Json {
+  if (Array.isArray(value)) return value.map(maskLeaves);
+  if (!isJsonObject(value)) return MASK;
+  return mapMembers(value, (_name, inner) => maskLeaves(inner));
+}
+
+function maskRequest(body: JsonObject): JsonObject {
+  return mapMembers(body, (name, value) => {
+    if (PLAIN_OF_REQUEST.has(name)) return value;
+    if (name === 'credentialClaims' && isJsonObject(value))
+      return mapMembers(value, (_id, source) => maskSource(source));
+    if (name === 'transaction_data' && Array.isArray(value)) return value.map(maskTransaction);
+    if (name === 'redirectUri' && typeof value === 'string') return withoutQuery(value);
+    if (/webhook$/i.test(name) && isJsonObject(value)) return withPlainAddress(value);
+    return maskLeaves(value);
+  });
+}
+
+function maskSource(source: Json): Json {
+  if (!isJsonObject(source)) return MASK;
+  return mapMembers(source, (name, value) => {
+    if (name === 'type') return value;
+    return name === 'webhook' && isJsonObject(value) ? withPlainAddress(value) : maskLeaves(value);
+  });
+}
+
+function maskTransaction(data: Json): Json {
+  // What stands in a request object is encoded once more.
+  if (!isJsonObject(data)) return MASK;
+  return mapMembers(data, (name, value) => (PLAIN_OF_TRANSACTION.has(name) ? value : maskLeaves(value)));
+}
+
+/** A query names claims by their paths, and may ask for values of one person (OpenID4VP 1.0 section 6.3). */
+function maskQueries(value: Json): Json {
+  if (Array.isArray(value)) return value.map(maskQueries);
+  if (!isJsonObject(value)) return value;
+  return mapMembers(value, (name, inner) =>
+    name === 'values' && 'path' in value ? maskLeaves(inner) : maskQueries(inner),
+  );
+}
+
+/** Its signature covers what is masked, so there is none. */
+function maskRequestObject(compact: string): string {
+  const [header = '', payload = ''] = compact.split('.');
+  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as JsonObject;
+  const masked = mapMembers(claims, (name, value) => {
+    if (name === 'transaction_data' && Array.isArray(value)) return value.map(maskTransaction);
+    return name === 'dcql_query' ? maskQueries(value) : value;
+  });
+  return `${header}.${Buffer.from(JSON.stringify(masked)).toString('base64url')}.`;
+}
+
+function withPlainAddress<T extends { readonly url?: unknown }>(webhook: T): T {
+  return typeof webhook.url === 'string' ? { ...webhook, url: withoutQuery(webhook.url) } : webhook;
+}
+
+function withoutQuery(address: string): string {
+  return address.replace(/[?#].*$/s, `?${MASK}`);
+}
+
+function mapMembers(object: JsonObject, change: (name: string, value: Json) => Json): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(name, value)]));
+}
