@@ -30,6 +30,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/playground/playground.tsx'),
   },
   {
+    name: 'phone',
+    title: 'Phone',
+    group: 'Start',
+    may: () => true,
+    load: () => import('../pages/phone/phone-page.tsx'),
+  },
+  {
     name: 'tenants',
     title: 'Tenants',
     group: 'Set up',
@@ -63,5 +70,19 @@ export const PAGES: readonly PageEntry[] = [
     group: 'Operate',
     may: anyOf('issuance:manage'),
     load: () => import('../pages/status/status.tsx'),
+  },
+  {
+    name: 'clients',
+    title: 'Clients',
+    group: 'Operate',
+    may: anyOf('clients:manage'),
+    load: () => import('../pages/clients/clients.tsx'),
+  },
+  {
+    name: 'audit',
+    title: 'Audit log',
+    group: 'Operate',
+    may: (identity) => ofService(identity) || anyOf('clients:manage')(identity),
+    load: () => import('../pages/audit/audit.tsx'),
   },
 ];
