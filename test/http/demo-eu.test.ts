@@ -41,7 +41,7 @@ describe('The demo under the profile eu', function () {
   it('tells how it is called, and starts nothing, when it is called otherwise', () => {
     const { status, stdout, stderr } = run(['--eux']);
     expect([status, stdout]).to.deep.equal([2, '']);
-    expect(stderr).to.match(/^--eux is not known\nusage: npm run demo -- \[--eu\] \[--keep\]/);
+    expect(stderr).to.match(/^--eux is not known\nusage: npm run demo -- \[--eu\] \[--keep \| --once\]/);
   });
 
   it('says what to do, without a stack, when it fails', async () => {
