@@ -9,6 +9,8 @@ import { Qr } from '../../parts/qr.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
+import { Deferred } from './deferred.tsx';
+import { useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
 import { SessionActions } from './session-actions.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
@@ -18,6 +20,7 @@ import { Verdict } from './verdict.tsx';
 /** One session while it happens. */
 export function SessionPage({ identity, id }: PageProps) {
   const { session, fault, again } = useSession(identity, id);
+  const deferral = useDeferred(identity, session);
   if (session === undefined)
     return fault === undefined ? <p aria-busy="true">Loading</p> : <Problem fault={fault} />;
   return (
@@ -36,9 +39,10 @@ export function SessionPage({ identity, id }: PageProps) {
       </p>
       {fault !== undefined && <Problem fault={fault} />}
       <SessionActions identity={identity} session={session} again={again} />
+      <Deferred identity={identity} state={deferral} again={again} />
       <Verdict session={session} />
       {isOpen(session) && <Invitation session={session} />}
-      <Timeline identity={identity} session={session} again={again} />
+      <Timeline identity={identity} session={session} deferred={deferral.deferred} again={again} />
       <Values identity={identity} id={id} />
     </>
   );

@@ -1,3 +1,4 @@
+import type { DeferredRecord } from './deferred-record.ts';
 import type { DeliveryRecord, SessionRecord } from './session-record.ts';
 
 export type Step = {
@@ -11,7 +12,7 @@ export type Step = {
 };
 
 /** What happened to a session, as far as it is on record, in its order. */
-export function stepsOf(session: SessionRecord): readonly Step[] {
+export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecord[] = []): readonly Step[] {
   const isIssuance = session.kind === 'issuance';
   const { offer, offerUrl, requestUrl, requestObject, clientId, auth_queries, credentialPayload } = session;
   const steps: Step[] = [
@@ -39,7 +40,7 @@ export function stepsOf(session: SessionRecord): readonly Step[] {
     });
   if (auth_queries !== undefined)
     steps.push({ title: 'Authorization asked for', tone: 'good', record: { Parameters: auth_queries } });
-  steps.push(...timed(session), ...endOf(session));
+  steps.push(...timed(session, deferred), ...endOf(session));
   return steps;
 }
 
@@ -49,8 +50,14 @@ function wasRead({ status, attempts, report, failure }: SessionRecord): boolean 
   return (attempts ?? report) !== undefined || (failure !== undefined && failure.code !== 'cancelled');
 }
 
-function timed({ attempts = [], deliveries = [], notifications }: SessionRecord): Step[] {
-  const steps: (Step & { readonly at: string })[] = [
+type TimedStep = Step & { readonly at: string };
+
+function timed(
+  { attempts = [], deliveries = [], notifications }: SessionRecord,
+  deferred: readonly DeferredRecord[],
+): Step[] {
+  const steps: TimedStep[] = [
+    ...deferred.flatMap(deferredSteps),
     ...attempts.map(({ at, code, reason, ...record }) => ({
       title: `Refused to the wallet: ${code}`,
       ...{ at, tone: 'bad' as const, record: { Reason: reason, ...record } },
@@ -68,6 +75,26 @@ function timed({ attempts = [], deliveries = [], notifications }: SessionRecord)
     })),
   ];
   return steps.sort((one, other) => one.at.localeCompare(other.at));
+}
+
+const DECIDED = {
+  ready: 'Completed, waits for the wallet',
+  retrieved: 'Completed, and fetched by the wallet',
+  failed: 'Refused',
+  expired: 'Nobody decided in time',
+} as const;
+
+function deferredSteps(transaction: DeferredRecord): TimedStep[] {
+  const { credentialConfigurationId: name, status, createdAt, updatedAt, expiresAt } = transaction;
+  const begun: TimedStep = {
+    title: `Deferred: ${name}`,
+    ...{ at: createdAt, tone: status === 'pending' ? 'open' : 'good' },
+    record: { Transaction: transaction },
+  };
+  if (status === 'pending') return [begun];
+  const tone = status === 'ready' ? 'open' : status === 'retrieved' ? 'good' : 'bad';
+  const at = status === 'expired' ? expiresAt : updatedAt;
+  return [begun, { title: `${DECIDED[status]}: ${name}`, at, tone, record: {} }];
 }
 
 function endOf({ status, kind, updatedAt, failure, credentials }: SessionRecord): Step[] {
