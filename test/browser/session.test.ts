@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { buildConsole } from '../support/console.ts';
@@ -97,7 +98,7 @@ describe('the page of a session', function () {
     expect(await page.getByRole('button', { name: 'Run again' }).count(), 'without its claims').to.equal(0);
     await page.getByRole('button', { name: 'Show values' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Show values' }).click();
-    await page.getByText(PERSON).waitFor();
+    await page.locator('.tree').getByText(PERSON).waitFor();
     const log = await shop.call('GET', `/audit-log?target=${session}`, undefined, shop.acme.token);
     expect(log.body.map(({ action, actor }: Record<string, string>) => [action, actor])).to.deep.equal([
       ['shown', 'clerk'],
@@ -123,6 +124,12 @@ describe('the page of a session', function () {
     expect(await page.getByRole('button', { name: 'Change status' }).count()).to.equal(0);
     await shop.present(asked, held);
     await status(page, 'failed');
+    await page.locator('summary', { hasText: /^Asked/ }).click();
+    await page.getByText('Asks for name of urn:card:1 (card).').waitFor();
+    const { subject, validTo } = new X509Certificate(Buffer.from(asked.header['x5c'][0], 'base64'));
+    const name = /CN=(.*)/.exec(subject)?.[1] ?? '';
+    const days = Math.floor((Date.parse(validTo) - Date.now()) / 86_400_000);
+    await page.getByText(new RegExp(`Signed by .*${name}.*; ${days} days left`)).waitFor();
     await page.getByText('Refused: the issuer took it back, or holds it back.').waitFor();
     await page.getByText('Token Status List section 8.3').waitFor();
     await page.getByRole('button', { name: 'Run again' }).click();

@@ -45,7 +45,7 @@ export function Timeline({ identity, session, deferred, again }: Shown) {
   );
 }
 
-function StepLine({ step: { title, at, record } }: { readonly step: Step }) {
+function StepLine({ step: { title, at, words = [], record } }: { readonly step: Step }) {
   const records = Object.entries(record).filter(([, value]) => value !== undefined);
   const line = (
     <>
@@ -56,6 +56,11 @@ function StepLine({ step: { title, at, record } }: { readonly step: Step }) {
   return (
     <details>
       <summary>{line}</summary>
+      {words.map((sentence) => (
+        <p key={sentence} class="words">
+          {sentence}
+        </p>
+      ))}
       {records.map(([label, value]) => (
         <JsonView key={label} label={label} value={withoutCodes(value)} />
       ))}

@@ -7,6 +7,7 @@ import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Qr } from '../../parts/qr.tsx';
 import { Time } from '../../parts/time.tsx';
+import { ValueTree } from '../../parts/value-tree.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
 import { Deferred } from './deferred.tsx';
@@ -90,11 +91,16 @@ function Values({ identity, id }: PageProps) {
   };
   if (whole !== undefined) {
     const { credentials, credentialPayload, transaction_data, auth_queries } = whole;
+    const values = { credentials, credentialPayload, transaction_data, auth_queries };
     return (
-      <JsonView
-        label="With values"
-        value={{ credentials, credentialPayload, transaction_data, auth_queries }}
-      />
+      <section class="card" aria-labelledby="values">
+        <h2 id="values">Values</h2>
+        <ValueTree value={values} />
+        <details>
+          <summary>As JSON</summary>
+          <JsonView label="With values" value={values} />
+        </details>
+      </section>
     );
   }
   return (

@@ -1,4 +1,6 @@
+import { readCertificate } from './certificate.ts';
 import type { DeferredRecord } from './deferred-record.ts';
+import { queryInWords } from './query-in-words.ts';
 import type { DeliveryRecord, SessionRecord } from './session-record.ts';
 
 export type Step = {
@@ -6,6 +8,8 @@ export type Step = {
   /** Undefined where the interface keeps no time for it. */
   readonly at?: string;
   readonly tone: 'good' | 'bad' | 'open';
+  /** The same for people who do not read JSON. */
+  readonly words?: readonly string[];
   /** What is on record of it. */
   readonly record: Readonly<Record<string, unknown>>;
   readonly delivery?: DeliveryRecord;
@@ -20,6 +24,7 @@ export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecor
       title: isIssuance ? 'Offer made' : 'Asked',
       at: session.createdAt,
       tone: 'good',
+      words: isIssuance ? [] : wordsOf(requestObject),
       record: isIssuance
         ? { Link: offerUrl, Offer: offer, Request: credentialPayload }
         : {
@@ -119,8 +124,29 @@ function endOf({ status, kind, updatedAt, failure, credentials }: SessionRecord)
   ];
 }
 
+/** What a request asks for, and in whose name. */
+function wordsOf(requestObject: string | undefined): readonly string[] {
+  const { header, payload } = decoded(requestObject) ?? {};
+  return [...queryInWords(membersOf(payload)['dcql_query']), ...chainOf(membersOf(header)['x5c'])];
+}
+
+function chainOf(x5c: unknown): readonly string[] {
+  return (Array.isArray(x5c) ? x5c : []).flatMap((text, index) => {
+    const summary = readCertificate(text);
+    if (summary === undefined) return ['A certificate that cannot be read.'];
+    const { subject, issuer, notAfter, daysLeft } = summary;
+    const day = notAfter.toISOString().slice(0, 10);
+    const end = daysLeft < 0 ? `ended on ${day}` : `${daysLeft} days left, until ${day}`;
+    return [`${index === 0 ? 'Signed by' : 'vouched for by'} ${subject}, certified by ${issuer}; ${end}.`];
+  });
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
 /** Header and payload of a JWT. */
-function decoded(jwt: string | undefined): unknown {
+function decoded(jwt: string | undefined) {
   if (jwt === undefined) return undefined;
   const [header = '', payload = ''] = jwt.split('.');
   return { header: partOf(header), payload: partOf(payload) };
