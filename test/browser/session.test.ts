@@ -90,7 +90,7 @@ describe('the page of a session', function () {
     const page = await look(session, 'clerk');
     await status(page, 'active');
     await page.getByRole('img', { name: /QR code/ }).waitFor();
-    await page.getByText('A phone cannot reach this service').waitFor();
+    await page.getByText('A real phone cannot use this').waitFor();
     await new RawWallet(shop.service, 'acme').code(uri);
     await status(page, 'fetched');
     await page.getByText('Read by a wallet').waitFor();
@@ -132,6 +132,7 @@ describe('the page of a session', function () {
     await page.getByText(new RegExp(`Signed by .*${name}.*; ${days} days left`)).waitFor();
     await page.getByText('Refused: the issuer took it back, or holds it back.').waitFor();
     await page.getByText('Token Status List section 8.3').waitFor();
+    await page.getByText('Nothing here: the holder asks the issuer why.').waitFor();
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Run again' }).click();
     await status(page, 'active');

@@ -1,6 +1,34 @@
 import { expect } from 'chai';
 import { readCertificate } from '../../adapters/http/console/app/pages/sessions/certificate.ts';
 import { queryInWords } from '../../adapters/http/console/app/pages/sessions/query-in-words.ts';
+import { hostOfLink, mayBeReached } from '../../adapters/http/console/app/parts/public-address.ts';
+
+describe('whether a phone reaches what a link leads to', () => {
+  const offer = (address: string) =>
+    `openid-credential-offer://?credential_offer_uri=${encodeURIComponent(`${address}/offer/1`)}`;
+  const judged = (link: string) => {
+    const address = hostOfLink(link);
+    return address !== undefined && mayBeReached(address);
+  };
+  it('is judged by the address in the link', () => {
+    expect(judged(offer('https://id.example'))).to.equal(true);
+    expect(judged('openid4vp://?client_id=x&request_uri=https%3A%2F%2F203.0.113.7%2Fr')).to.equal(true);
+    expect(judged(offer('https://[2001:db8::1]'))).to.equal(true);
+    const inner = [
+      'localhost',
+      '127.0.0.1',
+      '10.1.2.3',
+      '172.20.0.1',
+      '192.168.1.9',
+      '100.64.0.1',
+      '[::1]',
+      '[fd00::1]',
+    ];
+    for (const host of inner) expect(judged(offer(`https://${host}:3000`)), host).to.equal(false);
+    expect(judged(offer('http://id.example'))).to.equal(false);
+    expect(judged('nonsense')).to.equal(false);
+  });
+});
 
 describe('what the console decodes', () => {
   it('says a query in words', () => {

@@ -6,6 +6,7 @@ import { Copy } from '../../parts/copy.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Qr } from '../../parts/qr.tsx';
+import { Reachable } from '../../parts/reachable.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ValueTree } from '../../parts/value-tree.tsx';
 import type { PageProps } from '../../shell/pages.ts';
@@ -41,7 +42,7 @@ export function SessionPage({ identity, id }: PageProps) {
       {fault !== undefined && <Problem fault={fault} />}
       <SessionActions identity={identity} session={session} again={again} />
       <Deferred identity={identity} state={deferral} again={again} />
-      <Verdict session={session} />
+      <Verdict identity={identity} session={session} />
       {isOpen(session) && <Invitation session={session} />}
       <Timeline identity={identity} session={session} deferred={deferral.deferred} again={again} />
       <Values identity={identity} id={id} />
@@ -59,12 +60,7 @@ function Invitation({ session }: { readonly session: SessionRecord }) {
       <p>
         <code>{link}</code> <Copy text={link} label="Copy link" />
       </p>
-      {!mayBeReached() && (
-        <p class="fine">
-          A phone cannot reach this service: its address is not public https. Set PUBLIC_URL to one that
-          phones reach.
-        </p>
-      )}
+      <Reachable link={link} />
     </section>
   );
 }
@@ -74,13 +70,6 @@ function linkOf({ offerUrl, requestUrl, clientId, useDcApi }: SessionRecord): st
   if (offerUrl !== undefined) return offerUrl;
   if (useDcApi || requestUrl === undefined || clientId === undefined) return undefined;
   return `openid4vp://?${new URLSearchParams({ client_id: clientId, request_uri: requestUrl })}`;
-}
-
-const PRIVATE = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.|\[)/;
-
-/** The console is served at the address that wallets are sent to. */
-function mayBeReached(): boolean {
-  return location.protocol === 'https:' && !PRIVATE.test(location.hostname);
 }
 
 function Values({ identity, id }: PageProps) {
