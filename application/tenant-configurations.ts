@@ -3,8 +3,10 @@ import type { Change, Committed } from '../domain/changes/change.ts';
 import { Failure } from '../domain/shared/failure.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { SERVING } from '../domain/tenants/tenant.ts';
+import { hasEnded, isServing } from '../domain/tenants/tenant-end.ts';
 import { boundedBytes } from './bounded.ts';
 import { ConfigurationMemory } from './configuration-memory.ts';
+import type { Clock } from './ports/clock.ts';
 import type { EventBus } from './ports/event-bus.ts';
 import type { ServiceSettings } from './ports/settings.ts';
 import type { Store, TenantState } from './ports/store.ts';
@@ -15,6 +17,7 @@ type Ports = {
   readonly store: Store;
   readonly settings: Pick<ServiceSettings, 'publicUrl'>;
   readonly eventBus: EventBus;
+  readonly clock: Clock;
 };
 
 /** Of the states of tenants that are remembered. */
@@ -87,15 +90,18 @@ export class TenantConfigurations {
   /** As of the last revision seen here, if any; `attempt` finds out whether that is still the present one. */
   latest(tenantId: TenantId): TenantConfiguration | undefined {
     const seen = this.#states.get(tenantId);
-    return seen && new TenantConfiguration(this.#ports, seen.state, this.#memory);
+    // Its time may be over since; what is stored says how it stands.
+    if (seen === undefined || hasEnded(seen.state, this.#ports.clock.now())) return undefined;
+    return new TenantConfiguration(this.#ports, seen.state, this.#memory);
   }
 
   /**
-   * For wallets: an unknown and a suspended tenant look alike.
+   * For wallets: a tenant that is unknown, suspended or over looks alike.
    * @throws Failure `not_found`.
    */
   ofWallet(state: TenantState | undefined): TenantConfiguration {
-    if (state === undefined || state.status !== SERVING) throw new Failure('not_found', 'unknown address');
+    if (state === undefined || !isServing(state, this.#ports.clock.now()))
+      throw new Failure('not_found', 'unknown address');
     return this.of(state);
   }
 
@@ -108,6 +114,8 @@ export class TenantConfigurations {
       throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     const configured = this.of(state);
     if (state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
+    if (hasEnded(state, this.#ports.clock.now()))
+      throw new Failure('forbidden', 'the time of the tenant is over');
     return configured;
   }
 

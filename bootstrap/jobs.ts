@@ -18,6 +18,7 @@ import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
 import { FinishDeliveries } from '../application/sessions/finish-deliveries.ts';
 import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
 import { FulfilRevocations } from '../application/status-lists/fulfil-revocations.ts';
+import { RemoveEndedTenants } from '../application/tenants/remove-ended-tenants.ts';
 import { RenewTrustLists } from '../application/trust-lists/renew-trust-lists.ts';
 import { tellHeldLists } from '../application/trust-lists/tell-held-lists.ts';
 import { EndOverdueAnswers } from '../application/verification/end-overdue-answers.ts';
@@ -97,6 +98,7 @@ export function startJobs(container: Container): () => Promise<void> {
   const finishDeliveries = obtain(container, FinishDeliveries);
   const followWallets = obtain(container, FollowWallets);
   const fulfilRevocations = obtain(container, FulfilRevocations);
+  const removeEndedTenants = obtain(container, RemoveEndedTenants);
   const tellFallen = obtain(container, TellFallen);
   const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   /** @returns whether a batch that did so much was full. */
@@ -135,6 +137,11 @@ export function startJobs(container: Container): () => Promise<void> {
     batchJob('destroy-retired-keys', 300, async () =>
       tell('keys destroyed that nothing needs', { count: await destroyRetiredKeys.execute(KEYS) }),
     ),
+    batchJob('end-tenants', 30, async (now) => {
+      const { removed, mayBeMore } = await removeEndedTenants.execute(now, TENANTS);
+      tell('tenants removed whose time is over', { count: removed });
+      return mayBeMore;
+    }),
     batchJob('remove-tenants', 30, async (now) =>
       tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
     ),

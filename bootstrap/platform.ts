@@ -157,7 +157,7 @@ export async function openPlatform(
   provide(EventBus, eventBus);
   if (dispatch.workQueue !== undefined) provide(WorkQueue, dispatch.workQueue);
   if (dispatch.eventPublisher !== undefined) provide(EventPublisher, dispatch.eventPublisher);
-  const tenantConfigurations = new TenantConfigurations({ store, settings: service, eventBus });
+  const tenantConfigurations = new TenantConfigurations({ store, settings: service, eventBus, clock });
   tenantConfigurations.remembered.touched = opened.touched;
   provide(TenantConfigurations, tenantConfigurations);
   return container;

@@ -76,7 +76,7 @@ export interface paths {
     put?: never;
     /**
      * Create a tenant with its keys
-     * @description Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is returned once here and can be fetched once within ten minutes.
+     * @description Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is returned once here and can be fetched once within ten minutes. With `endsAt` the service removes the tenant by itself, as DELETE does: for trials and demonstrations.
      *
      *     Needs one of the roles: `tenants:manage`.
      */
@@ -112,7 +112,7 @@ export interface paths {
     head?: never;
     /**
      * Change a tenant
-     * @description What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant answers neither clients nor wallets; its status lists stay published.
+     * @description What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant answers neither clients nor wallets; its status lists stay published. With `endsAt` the service removes it by itself.
      *
      *     Needs one of the roles: `tenants:manage`.
      */
@@ -1856,6 +1856,8 @@ export interface components {
       kms?: string | null;
       /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
       profile?: ("haip" | "eu") | null;
+      /** @description When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years from now; null: never */
+      endsAt?: string | null;
       /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
       organization?: string | null;
       /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
@@ -1925,6 +1927,8 @@ export interface components {
       kms?: string | null;
       /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
       profile?: ("haip" | "eu") | null;
+      /** @description When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years from now; null: never */
+      endsAt?: string | null;
       /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
       organization?: string | null;
       /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
@@ -3664,6 +3668,8 @@ export interface components {
       kms: string | null;
       /** @description Rules that the tenant bound itself to */
       profile: ("haip" | "eu") | null;
+      /** @description When it is removed with everything that is its own; null: never */
+      endsAt: string | null;
       /** @description Its legal name; null: `name` */
       organization: string | null;
       organizationIdentifier: string | null;
@@ -3722,6 +3728,8 @@ export interface components {
       kms: string | null;
       /** @description Rules that the tenant bound itself to */
       profile: ("haip" | "eu") | null;
+      /** @description When it is removed with everything that is its own; null: never */
+      endsAt: string | null;
       /** @description Its legal name; null: `name` */
       organization: string | null;
       organizationIdentifier: string | null;

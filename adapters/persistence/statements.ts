@@ -4,7 +4,8 @@ import { brief, named, type Statement } from './statement.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
 const TENANT_STATE =
-  't.id as state_id, t.status as state_status, t.revision as state_revision, t.revisions as state_revisions, t.profile as state_profile';
+  't.id as state_id, t.status as state_status, t.revision as state_revision, t.revisions as state_revisions, t.profile as state_profile, ' +
+  't.ends_at as state_ends_at';
 
 /** See `domain/rewinds/term.ts`; 0 in a database that no service has served. */
 export const PRESENT_TERM = 'coalesce((select max(number) from service_terms), 0)';

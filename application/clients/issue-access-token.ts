@@ -1,7 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../domain/shared/failure.ts';
+import { isServing } from '../../domain/tenants/tenant-end.ts';
 import { needs } from '../needs.ts';
 import { AccessTokens } from '../ports/access-tokens.ts';
+import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -14,13 +16,14 @@ export class IssueAccessToken extends needs({
   store: Store,
   settings: ServiceSettings,
   log: Log,
+  clock: Clock,
 }) {
   /**
    * @throws Failure `unauthorized_client` where an external provider issues tokens; `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
    *   `too_many_requests` when too many attempts on this name are under way.
    */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
-    const { accessTokens, secrets, store, settings, log } = this.ports;
+    const { accessTokens, secrets, store, settings, log, clock } = this.ports;
     const { issuedElsewhere } = accessTokens;
     if (issuedElsewhere !== undefined) {
       throw new Failure('unauthorized_client', `access tokens come from ${issuedElsewhere}, not from here`);
@@ -39,7 +42,7 @@ export class IssueAccessToken extends needs({
       const found = await clients.find(clientId);
       if (found === undefined || found.tenantId === null) return undefined;
       const tenant = await tenants.find(found.tenantId);
-      return tenant?.status === 'active' ? found : undefined;
+      return tenant !== undefined && isServing(tenant, clock.now()) ? found : undefined;
     });
     // A name that nobody has may be anything, a secret too.
     if (client !== undefined) log.note({ tenantId: client.tenantId, clientId });

@@ -3,6 +3,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import type { Failure } from '../../domain/shared/failure.ts';
 import { mergeOrganization, NO_ORGANIZATION } from '../../domain/tenants/organization.ts';
 import { administratorOf, type Tenant } from '../../domain/tenants/tenant.ts';
+import { endOf } from '../../domain/tenants/tenant-end.ts';
 import { withNewKeys } from '../keys/new-keys.ts';
 import { assertProvider, makeWantedKeyChain, type WantedKeyChain } from '../keys/wanted-key-chain.ts';
 import { FIRST_KEY_CHAINS, makeTenant } from '../tenants/make-tenant.ts';
@@ -57,11 +58,12 @@ async function changeSettings(
     statusListConfig: mergeSettings(null, body.statusListConfig),
     kms: body.kms ?? null,
     profile: body.profile ?? null,
+    endsAt: endOf(body.endsAt ?? null, known.endsAt, clock.now()),
     ...mergeOrganization(NO_ORGANIZATION, body),
   };
-  const { name, description, status, sessionConfig, statusListConfig, kms, profile } = known;
+  const { name, description, status, sessionConfig, statusListConfig, kms, profile, endsAt } = known;
   const present = {
-    ...{ name, description, status, sessionConfig, statusListConfig, kms, profile },
+    ...{ name, description, status, sessionConfig, statusListConfig, kms, profile, endsAt },
     ...mergeOrganization(known, {}),
   };
   if (isSame(present, wanted)) return false;

@@ -63,6 +63,8 @@ export type Maintenance = Parts & {
   ): Promise<{ readonly removed: number; readonly anonymized: number; readonly unsent?: number }>;
   /** Marks deferred transactions whose time is over, and erases their credentials. @returns how many, at most `limit`. */
   expireDeferred(now: Date, limit: number): Promise<number>;
+  /** Tenants whose time is over, at most `limit`. */
+  endedTenants(now: Date, limit: number): Promise<readonly TenantId[]>;
   /**
    * Removes what is left of removed tenants. A tenant of the same id can be made when there is little left.
    * @returns how many rows went, at most `limit`.

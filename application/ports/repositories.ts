@@ -226,6 +226,8 @@ export type ServiceRepositories = {
      * much goes by `removeRemains`.
      */
     remove(id: TenantId): Promise<void>;
+    /** The same if its time is over, which may have been changed meanwhile. @returns whether it went by this. */
+    removeEnded(id: TenantId, now: Date): Promise<boolean>;
   };
   readonly clients: {
     find(clientId: string): Promise<Client | undefined>;

@@ -93,6 +93,8 @@ export type NotedSession = { readonly id: SessionId; readonly version: number };
 export type TenantState = {
   readonly id: TenantId;
   readonly status: TenantStatus;
+  /** When it ends by itself, if it does. */
+  readonly endsAt?: Date;
   readonly revision: number;
   readonly revisions: StoredRevisions;
   readonly profile: Profile | null;

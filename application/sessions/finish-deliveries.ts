@@ -2,7 +2,7 @@ import { endedBy } from '../../domain/sessions/delivered.ts';
 import { bodyOf } from '../../domain/sessions/redelivery.ts';
 import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
-import { SERVING } from '../../domain/tenants/tenant.ts';
+import { isServing } from '../../domain/tenants/tenant-end.ts';
 import { record } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
@@ -62,7 +62,7 @@ export class FinishDeliveries extends needs({
     if (session === undefined || intent?.result !== 'pending' || configured === undefined)
       return store.maintenance.forgetDelivery(pending);
     // Nobody's backend is told anything while the tenant is suspended, least of all who a person is.
-    if (configured.state.status !== SERVING) return postpone(pending);
+    if (!isServing(configured.state, clock.now())) return postpone(pending);
     const again = { ...intent, at: clock.now().toISOString() };
     const outcome = withDelivery(session.outcome, again);
     // The version decides between those that come at once; who is late finds it under way.

@@ -8,6 +8,7 @@ import type { Finding } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { mergeOrganization, NO_ORGANIZATION } from '../../domain/tenants/organization.ts';
 import { administratorOf, type Tenant, type TenantCreation } from '../../domain/tenants/tenant.ts';
+import { endOf } from '../../domain/tenants/tenant-end.ts';
 import { MAKING_SECRETS, makeClient } from '../clients/client-secrets.ts';
 import { assertFreeName } from '../clients/free-name.ts';
 import { assertProvider, MAKING_KEY_CHAINS } from '../keys/wanted-key-chain.ts';
@@ -86,19 +87,21 @@ export async function makeTenant(
 ): Promise<NewTenant> {
   const { store, random, clock } = ports;
   assertProvider(ports.kms, wanted.id, wanted.kms ?? undefined, 'kms');
+  const now = clock.now();
+  const endsAt = endOf(wanted.endsAt, null, now);
   // Before any key is made: an external KMS would keep the keys of a tenant that is refused.
   const known = await store.forService(({ tenants }) => tenants.find(wanted.id));
   if (known !== undefined) throw new Failure('conflict', 'a tenant of this id exists already');
 
   // At random: what any process holds of an older tenant of this id must never look like the new one's.
   const revision = random.bytes(4).readUInt32BE() & FIRST_REVISIONS;
-  const now = clock.now();
   const tenant: Tenant = {
     ...{ id: wanted.id, name: wanted.name, description: wanted.description ?? null, status: 'active' },
     sessionConfig: mergeSettings(null, wanted.sessionConfig),
     statusListConfig: mergeSettings(null, wanted.statusListConfig),
     kms: wanted.kms ?? null,
     profile: wanted.profile ?? null,
+    endsAt,
     ...mergeOrganization(NO_ORGANIZATION, wanted),
     ...{ revision, version: 1, createdAt: now, updatedAt: now },
   };

@@ -9,6 +9,7 @@ import {
   type TenantCreation,
   type TenantUpdate,
 } from '../../domain/tenants/tenant.ts';
+import { endOf } from '../../domain/tenants/tenant-end.ts';
 import type { Caller } from '../caller.ts';
 import { withNewKeys } from '../keys/new-keys.ts';
 import { DESTROYING, destroyRetiredKeys } from '../keys/retired-keys.ts';
@@ -88,7 +89,7 @@ export class UpdateTenant extends needs({
 }) {
   /**
    * @throws Failure `not_found`; `conflict` when somebody else changed the tenant at the same time; `invalid_input` for a
-   *   key provider that there is not.
+   *   key provider that there is not, and for an end that cannot be.
    */
   async execute(caller: Caller, id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
     const { store, clock, kms, eventBus } = this.ports;
@@ -138,6 +139,7 @@ function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
     statusListConfig: mergeSettings(tenant.statusListConfig, wanted.statusListConfig),
     kms: wanted.kms === undefined ? tenant.kms : wanted.kms,
     profile: wanted.profile === undefined ? tenant.profile : wanted.profile,
+    endsAt: endOf(wanted.endsAt, tenant.endsAt, now),
     ...mergeOrganization(tenant, wanted),
     updatedAt: now,
   };

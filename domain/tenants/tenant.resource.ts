@@ -23,6 +23,7 @@ export const tenantResource = resource<Tenant>()({
     'statusListConfig',
     'kms',
     'profile',
+    'endsAt',
     'organization',
     'organizationIdentifier',
     'country',
@@ -37,8 +38,9 @@ export const tenantResource = resource<Tenant>()({
     id: 'id',
     body: TenantDocument,
     refersTo: [],
-    write: ({ id, name, description, status, kms, profile, ...tenant }: Tenant) => ({
+    write: ({ id, name, description, status, kms, profile, endsAt, ...tenant }: Tenant) => ({
       ...{ id, name, description, status, kms, profile },
+      endsAt: endsAt?.toISOString() ?? null,
       organization: tenant.organization,
       organizationIdentifier: tenant.organizationIdentifier,
       country: tenant.country,

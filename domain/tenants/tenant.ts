@@ -5,6 +5,9 @@ import { Profile } from '../shared/finding.ts';
 import type { TenantId } from '../shared/ids.ts';
 import { written } from '../shared/written.ts';
 import { type Organization, organizationMembers } from './organization.ts';
+import type { TenantStatus } from './tenant-status.ts';
+
+export { SERVING, type TenantStatus } from './tenant-status.ts';
 
 export type Tenant = Organization & {
   readonly id: TenantId;
@@ -17,17 +20,14 @@ export type Tenant = Organization & {
   readonly kms: string | null;
   /** Rules that it bound itself to. */
   readonly profile: Profile | null;
+  /** When it is removed with everything that is its own; null: never. */
+  readonly endsAt: Date | null;
   /** Grows with every change of the tenant's configuration, clients or keys; what is cached names it. */
   readonly revision: number;
   readonly version: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
-
-export type TenantStatus = 'active' | 'suspended';
-
-/** The status of a tenant that serves wallets and clients. */
-export const SERVING: TenantStatus = 'active';
 
 /** First path segments that the service itself serves; a tenant of such a name could not be reached. */
 export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
@@ -115,6 +115,14 @@ const TenantProfile = Profile.nullish().describe(
     'behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written',
 );
 
+const EndsAt = z.iso
+  .datetime({ offset: true })
+  .nullish()
+  .describe(
+    'When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years ' +
+      'from now; null: never',
+  );
+
 const AdministratorRoles = z
   .array(Role)
   .max(20)
@@ -131,6 +139,7 @@ export const TenantCreation = z
     statusListConfig: StatusConfig,
     kms: KeyProviderName,
     profile: TenantProfile,
+    endsAt: EndsAt,
     ...organizationMembers,
   })
   .meta({ id: 'TenantCreation' });

@@ -33,6 +33,7 @@ describe('tenants through HTTP', () => {
       statusListConfig: null,
       kms: null,
       profile: null,
+      endsAt: null,
       ...NO_ORGANIZATION,
     });
     expect(warnings).to.deep.equal([]);

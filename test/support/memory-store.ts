@@ -228,6 +228,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   forgetExpired: true,
   cleanUpSessions: true,
   expireDeferred: true,
+  endedTenants: true,
   removeRemains: true,
   forgetPickUps: true,
   endingTrustLists: true,

@@ -41,7 +41,8 @@ export const tenantRoutes = families(
     summary: 'Create a tenant with its keys',
     description:
       'Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is ' +
-      'returned once here and can be fetched once within ten minutes.',
+      'returned once here and can be fetched once within ten minutes. With `endsAt` the service removes the tenant by ' +
+      'itself, as DELETE does: for trials and demonstrations.',
     body: TenantCreation,
     example: {
       id: 'acme',
@@ -63,7 +64,7 @@ export const tenantRoutes = families(
     description:
       'What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings ' +
       'the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant ' +
-      'answers neither clients nor wallets; its status lists stay published.',
+      'answers neither clients nor wallets; its status lists stay published. With `endsAt` the service removes it by itself.',
     body: TenantUpdate,
     example: { description: 'Rockets and anvils', sessionConfig: { ttlSeconds: 3600 } },
     responses: { 200: WrittenTenantView },

@@ -22,6 +22,10 @@ const fields = {
   statusListConfig: StatusListConfig.nullable().describe('Null: the global defaults'),
   kms: z.string().nullable().describe('Where its next keys are made; null: as `KMS_CONFIG` says'),
   profile: Profile.nullable().describe('Rules that the tenant bound itself to'),
+  endsAt: z.iso
+    .datetime()
+    .nullable()
+    .describe('When it is removed with everything that is its own; null: never'),
   organization: z.string().nullable().describe('Its legal name; null: `name`'),
   organizationIdentifier: z.string().nullable(),
   country: z.string().nullable(),

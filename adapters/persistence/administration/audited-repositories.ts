@@ -13,6 +13,7 @@ import type { Client } from '../../../domain/clients/client.ts';
 import type { DocumentKind } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { unlessMissing } from './existing.ts';
 import type { Journal } from './journal.ts';
@@ -25,9 +26,11 @@ export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants' | 'au
     /** Whether the chain of a tenant has this entry. */
     has(tenantId: TenantId, entry: Pick<AuditEntry, 'sequence' | 'hash'>): Promise<boolean>;
   };
-  readonly tenants: Omit<ServiceRepositories['tenants'], 'remove'> & {
+  readonly tenants: Omit<ServiceRepositories['tenants'], 'remove' | 'removeEnded'> & {
     /** @returns the head of the chain that went with the tenant. */
     remove(id: TenantId): Promise<AuditHead | undefined>;
+    /** The same if its time is over; `ended` is undefined otherwise. */
+    removeEnded(id: TenantId, now: Date): Promise<{ readonly ended?: Tenant; readonly head?: AuditHead }>;
   };
 };
 
@@ -130,6 +133,14 @@ export function auditedService(
         const { sequence, hash } = (await tenants.remove(id)) ?? { sequence: 0, hash: '' };
         const change = describeChange('tenant', id, before, undefined);
         journal.note(SERVICE_SCOPE, change, { tenantId: id, sequence, hash });
+      },
+      async removeEnded(id, now) {
+        const { ended, head } = await tenants.removeEnded(id, now);
+        if (ended === undefined) return false;
+        const { sequence, hash } = head ?? { sequence: 0, hash: '' };
+        const change = describeChange('tenant', id, ended, undefined);
+        journal.note(SERVICE_SCOPE, change, { tenantId: id, sequence, hash });
+        return true;
       },
     },
     clients: {

@@ -2,8 +2,11 @@ import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import { keysAtProviders } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { defined } from '../../../domain/shared/defined.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
+import { hasEnded } from '../../../domain/tenants/tenant-end.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
 import { byClientId, byId } from '../rows/document-tables.ts';
 import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
@@ -51,10 +54,7 @@ export function serviceRepositories(
         await quotas.checkClients();
       },
       async remove(id) {
-        // Who writes to the tenant at this moment is waited for, so that none of its keys is forgotten.
-        await em
-          .getConnection()
-          .execute('update tenants set name = name where id = ?', [id], 'run', em.getTransactionContext());
+        await waitForWriters(em, id);
         const keys = keysAtProviders(await keyChainsOf(em, cipher, id));
         const removed = await em.nativeDelete(TenantRow, { id });
         if (removed === 0) throw missing('tenant');
@@ -62,6 +62,13 @@ export function serviceRepositories(
         await retire(em, keys);
         // The head of its chain is locked last, as everywhere.
         return lockHead(em, id);
+      },
+      async removeEnded(id, now) {
+        // Somebody may be giving it more time; behind that is looked again.
+        await waitForWriters(em, id);
+        const ended = await this.find(id);
+        if (ended === undefined || !hasEnded(ended, now)) return {};
+        return { ended, ...defined({ head: await this.remove(id) }) };
       },
     },
     clients: {
@@ -87,4 +94,11 @@ export function serviceRepositories(
     },
     audit: serviceAuditLog(em),
   };
+}
+
+/** Who writes to the tenant at this moment is waited for, so that none of its keys is forgotten. */
+async function waitForWriters(em: EntityManager, id: TenantId): Promise<void> {
+  await em
+    .getConnection()
+    .execute('update tenants set name = name where id = ?', [id], 'run', em.getTransactionContext());
 }

@@ -19,7 +19,7 @@ import { PRESENT_MS } from './postgres-time.ts';
 import { resealing } from './resealing.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
 import { sqliteEventLog } from './sqlite-event-log.ts';
-import { removeRemains } from './tenant-remains.ts';
+import { endedTenants, removeRemains } from './tenant-remains.ts';
 
 const EXPIRED = listOf([MOVES.expire.to]);
 /** What becomes of a session with a response is decided by who can read it; it expires when nobody did. */
@@ -142,6 +142,7 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
     ...keptTrustListJobs(sql, cipher),
     ...pendingDeliveries(sql),
     ...auditLogJobs(sql),
+    endedTenants: (now, limit) => endedTenants(sql, now, limit),
     removeRemains: (now, limit) => removeRemains(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {

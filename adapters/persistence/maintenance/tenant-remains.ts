@@ -1,3 +1,4 @@
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import { named } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
 
@@ -8,7 +9,15 @@ const MARKS = named(
   'tenant_removals',
   `select name from leases where name like 'tenant-removal/%' order by name limit $1`,
 );
+const ENDED = named(
+  'ended_tenants',
+  'select id from tenants where ends_at <= $1 order by ends_at, id limit $2',
+);
 const END = named('end_tenant_removal', 'delete from leases where name = $1 and expires_at <= $2');
+
+export async function endedTenants(sql: JobSql, now: Date, limit: number): Promise<TenantId[]> {
+  return (await sql.all(ENDED, now.getTime(), limit)).map(({ id }) => String(id) as TenantId);
+}
 
 /** What is left of removed tenants, as many as there are. @returns how many rows went, at most `limit`. */
 export async function removeRemains(sql: JobSql, now: Date, limit: number): Promise<number> {

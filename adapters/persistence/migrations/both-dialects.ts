@@ -129,6 +129,8 @@ export const TERMS = [
   'alter table "service_terms" add constraint "service_terms_follows" unique ("follows")',
 ];
 
+export const TENANT_ENDS = ['alter table "tenants" add "ends_at" bigint null'];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -18,6 +18,7 @@ export const TenantRow = defineEntity({
     profile: p.string().nullable(),
     /** `Organization` */
     organization: p.json<unknown>().nullable(),
+    endsAt: time().nullable(),
     /** Raised by every change of what is configured. */
     revision: p.integer(),
     /** The same for each kind of it, `StoredRevisions`. */

@@ -175,6 +175,7 @@ export function readTenantState(row: Row): TenantState {
     status: row['state_status'] as TenantStatus,
     revision: Number(row['state_revision']),
     revisions: readRevisions(row['state_revisions']),
+    ...(row['state_ends_at'] !== null && { endsAt: new Date(Number(row['state_ends_at'])) }),
     profile: row['state_profile'] as Profile | null,
   };
 }

@@ -13,7 +13,7 @@ import type { Row } from '../statement.ts';
 import type { ClientRow, TenantRow } from './administration.row.ts';
 
 export const TENANT_COLUMNS =
-  'id, name, description, status, session_config, status_list_config, kms, profile, organization, revision, version, created_at, updated_at';
+  'id, name, description, status, session_config, status_list_config, kms, profile, organization, ends_at, revision, version, created_at, updated_at';
 export const CLIENT_COLUMNS =
   'client_id, tenant_id, roles, description, allowed_presentation_configs, allowed_issuance_configs, secret_hash, ' +
   'secret_revision, former_secret_until, pick_up, version, created_at, updated_at';
@@ -28,6 +28,7 @@ export function tenantOf(row: Row): Tenant {
     sessionConfig: json(row['session_config']),
     statusListConfig: json(row['status_list_config']),
     organization: json(row['organization']),
+    endsAt: row['ends_at'],
     createdAt: row['created_at'],
     updatedAt: row['updated_at'],
   } as unknown as TenantRow);
@@ -56,6 +57,7 @@ export function tenantColumns(tenant: Tenant) {
   const said = { organization, organizationIdentifier, country, contact, address };
   return {
     ...columns,
+    endsAt: tenant.endsAt?.getTime() ?? null,
     organization: Object.values(said).every((value) => value === null) ? null : said,
     createdAt: tenant.createdAt.getTime(),
     updatedAt: tenant.updatedAt.getTime(),
@@ -72,6 +74,7 @@ export function readTenant(row: TenantRow): Tenant {
     statusListConfig: (row.statusListConfig ?? null) as StatusListConfig | null,
     kms: row.kms ?? null,
     profile: (row.profile ?? null) as Profile | null,
+    endsAt: row.endsAt === null || row.endsAt === undefined ? null : new Date(Number(row.endsAt)),
     ...NO_ORGANIZATION,
     ...(row.organization as Organization | null),
     revision: row.revision,

@@ -34,6 +34,7 @@ export function aTenant(changes: Partial<Tenant> = {}): Tenant {
     statusListConfig: null,
     kms: null,
     profile: null,
+    endsAt: null,
     ...NO_ORGANIZATION,
     revision: 1,
     version: 1,

@@ -25,6 +25,7 @@ export function describeTenants(open: () => Store): void {
           sessionConfig: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
           statusListConfig: { capacity: 1000, bits: 2, ttl: null },
           profile: 'haip',
+          endsAt: seconds(3600),
           createdAt: seconds(-10),
         });
         await store.forService(({ tenants }) => tenants.add(full), { by: 'system' });
@@ -37,6 +38,7 @@ export function describeTenants(open: () => Store): void {
           revision: 1,
           revisions: firstRevisions(full.createdAt),
           profile: 'haip',
+          endsAt: seconds(3600),
         });
       });
 

@@ -70,8 +70,8 @@ export function aWorld() {
     sessionTtlSeconds: 86_400,
     statusDefaults: { capacity: 100_000, bits: 1, ttl: 3600 },
   } as unknown as ServiceSettings;
-  const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus });
   const [clock, log] = [new TestClock(), new SilentLog()];
+  const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus, clock });
   const world = {
     store,
     kms,

@@ -56,7 +56,7 @@ describe('The good copy of a trust list of others', () => {
       signatures: new NodeSignatures(),
       certificates: new NodeCertificates(),
       signedXmlDocuments: new XmlCryptoDocuments(),
-      tenantConfigurations: new TenantConfigurations({ store, settings, eventBus }),
+      tenantConfigurations: new TenantConfigurations({ store, settings, eventBus, clock }),
     });
   };
   const read = (signer: Certified = provider.operator) =>

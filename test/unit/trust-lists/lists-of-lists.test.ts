@@ -65,7 +65,7 @@ describe('A list of lists', () => {
       signatures: new NodeSignatures(),
       certificates: new NodeCertificates(),
       signedXmlDocuments: new XmlCryptoDocuments(),
-      tenantConfigurations: new TenantConfigurations({ store, settings, eventBus }),
+      tenantConfigurations: new TenantConfigurations({ store, settings, eventBus, clock }),
     });
     published.clear();
     for (const territory of operators.keys()) national(territory);

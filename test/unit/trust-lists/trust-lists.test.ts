@@ -71,7 +71,7 @@ function startProcess(): TrustLists {
     signedXmlDocuments: new XmlCryptoDocuments(),
   };
   const settings = new FakeSettings();
-  const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus });
+  const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus, clock });
   return new TrustLists({ ...ports, tenantConfigurations, settings, eventBus });
 }
 

@@ -246,6 +246,7 @@ export class World {
       statusListConfig: null,
       kms: null,
       profile: null,
+      endsAt: null,
       ...NO_ORGANIZATION,
     } as const;
     const tenant = { ...settings, id, name: id, revision: 1, version: 1, createdAt: now, updatedAt: now };

@@ -50,4 +50,18 @@ export const PAGES: readonly PageEntry[] = [
     may: anyOf(...SESSIONS),
     load: () => import('../pages/sessions/sessions.tsx'),
   },
+  {
+    name: 'clients',
+    title: 'Clients',
+    group: 'Operate',
+    may: anyOf('clients:manage'),
+    load: () => import('../pages/clients/clients.tsx'),
+  },
+  {
+    name: 'audit',
+    title: 'Audit log',
+    group: 'Operate',
+    may: (identity) => ofService(identity) || anyOf('clients:manage')(identity),
+    load: () => import('../pages/audit/audit.tsx'),
+  },
 ];

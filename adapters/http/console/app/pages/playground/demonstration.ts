@@ -12,6 +12,8 @@ type Created = { readonly clients?: readonly { readonly clientId: string; readon
 type KeyChain = { readonly rootCertificate?: string };
 
 const ISSUER_ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer'];
+/** Nobody has to clear up after a demonstration. */
+const DAY_MS = 86_400_000;
 const VERIFIER_ROLES = ['clients:manage', 'presentation:manage', 'presentation:request'];
 
 /** Makes all of it by calls that any client could make. */
@@ -36,7 +38,8 @@ export async function demonstrate(root: Identity, tell: Progress): Promise<Demon
 }
 
 async function tenant(root: Identity, id: string, name: string, roles: readonly string[]): Promise<Identity> {
-  const body = { id, name, roles };
+  const endsAt = new Date(Date.now() + DAY_MS).toISOString();
+  const body = { id, name, roles, endsAt };
   const { clients = [] } = await ask<Created>(root, 'POST', '/tenant', { body });
   const [administrator] = clients;
   if (administrator === undefined) throw new Error(`the tenant ${id} got no administrator`);

@@ -1,0 +1,178 @@
+import type { ComponentChildren } from 'preact';
+import { Copy } from '../../parts/copy.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useAsked } from '../../parts/use-asked.ts';
+import type { PageProps } from '../../shell/pages.ts';
+import { place, refine } from '../../shell/place.ts';
+import { ACTIONS, KINDS } from './audit-words.ts';
+
+type Change = { readonly member: string; readonly before?: unknown; readonly after?: unknown };
+type Entry = {
+  readonly sequence: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly kind: string;
+  readonly target: string;
+  readonly changes: readonly Change[];
+  readonly requestId?: string;
+  readonly of?: { readonly tenantId: string; readonly sequence: number };
+  readonly hash: string;
+};
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { title: 'Number', cell: ({ sequence }) => sequence, sort: { up: 'asc', down: 'desc' } },
+  { title: 'When', cell: ({ at }) => <Time at={at} /> },
+  { title: 'Who', cell: ({ actor }) => <code>{actor}</code> },
+  { title: 'Did', cell: ({ action }) => action },
+  { title: 'What', cell: ({ kind, target }) => <What kind={kind} target={target} /> },
+  { title: 'In full', cell: (entry) => <Detail entry={entry} /> },
+];
+const NAMES = ['actor', 'kind', 'action', 'target', 'since', 'sort', 'tenant'] as const;
+const COMMAND = 'npm run audit:verify';
+
+/** Who changed what, and when: the log of the tenant, or that of the service for accounts that manage tenants. */
+export default function Audit({ identity }: PageProps) {
+  const asked = Object.fromEntries(NAMES.map((name) => [name, place.value.query.get(name) ?? '']));
+  const query = { ...asked, since: startOf(asked['since']), sort: asked['sort'] || 'desc', limit: 50 };
+  const bound = (name: (typeof NAMES)[number]) => ({
+    value: asked[name] ?? '',
+    spellcheck: false,
+    onChange: (event: Event) => refine({ [name]: (event.currentTarget as HTMLInputElement).value.trim() }),
+  });
+  return (
+    <>
+      <h1>Audit log</h1>
+      <Verify />
+      <search class="filters">
+        {identity.tenantId === undefined && <Tenant {...{ identity }} chosen={asked['tenant'] ?? ''} />}
+        <label>
+          Who
+          <input type="search" {...bound('actor')} />
+        </label>
+        <Choice name="action" label="Did" chosen={asked['action'] ?? ''} of={ACTIONS} />
+        <Choice name="kind" label="Kind" chosen={asked['kind'] ?? ''} of={KINDS} />
+        <label>
+          Id of the thing
+          <input type="search" {...bound('target')} />
+        </label>
+        <label>
+          Since
+          <input type="date" {...bound('since')} />
+        </label>
+      </search>
+      <Table<Entry>
+        identity={identity}
+        caption="Audit log"
+        path="/audit-log"
+        query={query}
+        columns={COLUMNS}
+        rowKey={({ sequence }) => String(sequence)}
+        onSort={(sort) => refine({ sort })}
+        empty={<p>Every administrative change leaves an entry here. There is none that fits.</p>}
+      />
+    </>
+  );
+}
+
+/** The service cannot vouch for itself here: the command reads every entry, and may run beside it. */
+function Verify() {
+  return (
+    <details>
+      <summary>Was anything altered or removed?</summary>
+      <p>
+        Each entry has a hash over itself and the one before, under a key of <code>MASTER_SECRET</code>. Where
+        the service is installed, this reads all of them and says what does not fit:
+      </p>
+      <p>
+        <code>{COMMAND}</code> <Copy text={COMMAND} label="Copy the command" />
+      </p>
+      <p class="fine">
+        Keep the last number and hash elsewhere, and give them with <code>--expect</code>: then it is also
+        found out when the end was cut off.
+      </p>
+    </details>
+  );
+}
+
+type ChoiceProps = {
+  readonly name: string;
+  readonly label: string;
+  readonly chosen: string;
+  readonly of: readonly string[];
+  readonly none?: ComponentChildren;
+};
+
+function Choice({ name, label, chosen, of, none = 'all' }: ChoiceProps) {
+  return (
+    <label>
+      {label}
+      <select value={chosen} onChange={(event) => refine({ [name]: event.currentTarget.value })}>
+        <option value="">{none}</option>
+        {of.map((value) => (
+          <option key={value} value={value}>
+            {value}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Tenant({ identity, chosen }: Pick<PageProps, 'identity'> & { readonly chosen: string }) {
+  const { value = [] } = useAsked<readonly { readonly id: string }[]>(identity, '/tenant');
+  const ids = value.map(({ id }) => id);
+  return <Choice name="tenant" label="Log of" chosen={chosen} of={ids} none="the service" />;
+}
+
+function What({ kind, target }: Pick<Entry, 'kind' | 'target'>) {
+  return (
+    <span>
+      {kind} <code>{target}</code>
+    </span>
+  );
+}
+
+function Detail({ entry: { changes, requestId, of, hash } }: { readonly entry: Entry }) {
+  const members = changes.map(({ member }) => member).join(', ');
+  return (
+    <details class="entry">
+      <summary>{members === '' ? 'hash' : members}</summary>
+      <ul>
+        {changes.map((change) => (
+          <li key={change.member}>
+            <code>{change.member}</code> {said(change)}
+          </li>
+        ))}
+      </ul>
+      {of !== undefined && (
+        <p>
+          Repeats entry {of.sequence} of the log of <code>{of.tenantId}</code>
+        </p>
+      )}
+      {requestId !== undefined && (
+        <p>
+          Request <code>{requestId}</code>
+        </p>
+      )}
+      <p>
+        Hash <code>{hash}</code>
+      </p>
+    </details>
+  );
+}
+
+/** Values stand in the log only of what is nobody's secret. */
+function said({ before, after }: Change): string {
+  const texts = [before, after].map((value) => (value === undefined ? undefined : JSON.stringify(value)));
+  const [was, is] = texts;
+  if (was === undefined && is === undefined) return 'changed';
+  return was === undefined ? `is ${is}` : is === undefined ? `was ${was}` : `was ${was}, is ${is}`;
+}
+
+/** A day of the person's calendar, as the interface asks for it. */
+function startOf(day: string | undefined): string {
+  const start = day === undefined || day === '' ? undefined : new Date(`${day}T00:00`);
+  return start === undefined || Number.isNaN(start.getTime()) ? '' : start.toISOString();
+}

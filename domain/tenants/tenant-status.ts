@@ -1,0 +1,4 @@
+export type TenantStatus = 'active' | 'suspended';
+
+/** The status of a tenant that serves wallets and clients. */
+export const SERVING: TenantStatus = 'active';
