@@ -47,6 +47,7 @@ describe('the playground', function () {
 
   it('makes an issuer, a verifier and a phone by one click', async () => {
     expect(page.url()).not.to.include('ticket');
+    await button(page, 'Begin').waitFor();
     await expectAccessible(page, 'before it begins');
     await button(page, 'Begin').click();
     await page.getByRole('heading', { name: 'University' }).waitFor();
