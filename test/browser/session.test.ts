@@ -1,13 +1,25 @@
+import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { buildConsole } from '../support/console.ts';
-import { type Held, Shop } from '../support/present.ts';
-import { RawWallet } from '../support/raw-wallet.ts';
+import { decode, type Held, Shop } from '../support/present.ts';
+import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { openBrowser, openWindow, type Watched } from './support/browser.ts';
 
 const SECRET = 'a-secret-of-this-very-client';
 const PERSON = 'Zyxwvut-Planted';
+const SCHEMA = {
+  type: 'object',
+  required: ['name'],
+  properties: {
+    name: { type: 'string', title: 'Full name', minLength: 3 },
+    born: { type: 'string', format: 'date' },
+    grade: { enum: ['pass', 'fail'] },
+    address: { type: 'object', properties: { city: { type: 'string' } } },
+    points: { type: 'integer', description: 'of a hundred' },
+  },
+};
 
 describe('the page of a session', function () {
   this.timeout(60_000);
@@ -22,6 +34,14 @@ describe('the page of a session', function () {
     buildConsole();
     shop = await Shop.open();
     held = await shop.issue('card-status');
+    shop.backend.on('/claims', { json: { deferred: true } });
+    const deferring = [{ id: 'later', schema: SCHEMA }, { id: 'later-free' }];
+    for (const more of deferring) {
+      const claimsWebhook = { url: `${shop.backend.url}/claims` };
+      const config = { format: 'dc+sd-jwt', display: [{ name: 'Later', locale: 'en' }] };
+      const json = { config, vct: 'urn:later:1', claimsWebhook, ...more };
+      expect((await shop.call('POST', '/issuer/credentials', json, shop.acme.token)).status).to.equal(201);
+    }
     const clients = [
       { token: shop.acme.token, clientId: 'clerk', roles: ['issuance:offer'] },
       { token: shop.token, clientId: 'asker', roles: ['presentation:request'] },
@@ -70,7 +90,7 @@ describe('the page of a session', function () {
     const page = await look(session, 'clerk');
     await status(page, 'active');
     await page.getByRole('img', { name: /QR code/ }).waitFor();
-    await page.getByText('A phone cannot reach this service').waitFor();
+    await page.getByText('A real phone cannot use this').waitFor();
     await new RawWallet(shop.service, 'acme').code(uri);
     await status(page, 'fetched');
     await page.getByText('Read by a wallet').waitFor();
@@ -78,7 +98,7 @@ describe('the page of a session', function () {
     expect(await page.getByRole('button', { name: 'Run again' }).count(), 'without its claims').to.equal(0);
     await page.getByRole('button', { name: 'Show values' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Show values' }).click();
-    await page.getByText(PERSON).waitFor();
+    await page.locator('.tree').getByText(PERSON).waitFor();
     const log = await shop.call('GET', `/audit-log?target=${session}`, undefined, shop.acme.token);
     expect(log.body.map(({ action, actor }: Record<string, string>) => [action, actor])).to.deep.equal([
       ['shown', 'clerk'],
@@ -104,12 +124,104 @@ describe('the page of a session', function () {
     expect(await page.getByRole('button', { name: 'Change status' }).count()).to.equal(0);
     await shop.present(asked, held);
     await status(page, 'failed');
+    await page.locator('summary', { hasText: /^Asked/ }).click();
+    await page.getByText('Asks for name of urn:card:1 (card).').waitFor();
+    const { subject, validTo } = new X509Certificate(Buffer.from(asked.header['x5c'][0], 'base64'));
+    const name = /CN=(.*)/.exec(subject)?.[1] ?? '';
+    const days = Math.floor((Date.parse(validTo) - Date.now()) / 86_400_000);
+    await page.getByText(new RegExp(`Signed by .*${name}.*; ${days} days left`)).waitFor();
     await page.getByText('Refused: the issuer took it back, or holds it back.').waitFor();
     await page.getByText('Token Status List section 8.3').waitFor();
+    await page.getByText('Nothing here: the holder asks the issuer why.').waitFor();
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Run again' }).click();
     await status(page, 'active');
     expect(page.url()).not.to.include(asked.session);
+  });
+
+  /** A wallet that is told to come back. */
+  const defer = async (id: string) => {
+    const body = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] };
+    const made = await shop.call('POST', '/issuer/offer', body, shop.acme.token);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const token = await wallet.accessToken(made.body.uri);
+    const answer = await wallet.request(token, id, { key: newKey() });
+    expect(answer.status, answer.text).to.equal(202);
+    const fetchIt = () =>
+      shop.service.call('POST', '/acme/deferred_credential', {
+        headers: wallet.authorization(token, { path: 'deferred_credential' }),
+        json: { transaction_id: answer.body.transaction_id },
+      });
+    return { session: made.body.session as string, fetchIt };
+  };
+
+  it('completes a deferred credential by a form of its schema, and sees it fetched', async () => {
+    const { session, fetchIt } = await defer('later');
+    const page = await look(session, 'clerk');
+    await page.getByRole('heading', { name: 'Waits for you' }).waitFor();
+    await page.getByText('Deferred: later').waitFor();
+    await page.getByRole('button', { name: 'Complete' }).click();
+    const dialog = page.locator('dialog[open]');
+    await dialog.getByLabel('Full name').fill('Z');
+    await dialog.getByLabel('born (optional)').fill('2000-02-29');
+    await dialog.getByLabel('grade (optional)').selectOption('pass');
+    await dialog.getByLabel('address › city (optional)').fill('Gent');
+    await dialog.getByLabel('points (optional)').fill('7');
+    await expectAccessible(page, 'the form');
+    await dialog.getByRole('button', { name: 'Complete' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Full name').fill(PERSON);
+    await dialog.getByRole('button', { name: 'Complete' }).click();
+    await page.getByText('Completed, waits for the wallet: later').waitFor();
+    expect(await page.getByRole('heading', { name: 'Waits for you' }).count()).to.equal(0);
+    await page.getByRole('button', { name: /Calls/ }).click();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const call = page.getByRole('listitem').filter({ hasText: /\/complete.*200/ });
+    await call.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('Copied.').waitFor();
+    const curl = await page.evaluate('navigator.clipboard.readText()');
+    expect(curl, 'nothing of the person is kept').to.include('"claims"').and.not.to.include(PERSON);
+    await page.getByRole('button', { name: 'Close' }).click();
+    const fetched = await fetchIt();
+    expect(fetched.status, fetched.text).to.equal(200);
+    const [jwt] = (fetched.body.credentials[0].credential as string).split('~');
+    expect(decode(jwt ?? '').payload).to.deep.include({
+      name: PERSON,
+      born: '2000-02-29',
+      grade: 'pass',
+      address: { city: 'Gent' },
+      points: 7,
+    });
+    await page.getByText('Completed, and fetched by the wallet: later').waitFor();
+    await status(page, 'completed');
+  });
+
+  it('takes claims as JSON where there is no schema', async () => {
+    const { session, fetchIt } = await defer('later-free');
+    const page = await look(session, 'clerk');
+    await page.getByRole('button', { name: 'Complete' }).click();
+    const dialog = page.locator('dialog[open]');
+    await dialog.getByLabel('Claims, as JSON').fill('{"name": ');
+    await dialog.getByRole('button', { name: 'Complete' }).click();
+    await dialog.getByText('is no JSON').waitFor();
+    await dialog.getByLabel('Claims, as JSON').fill('{"name": "Ada"}');
+    await dialog.getByRole('button', { name: 'Complete' }).click();
+    await page.getByText('Completed, waits for the wallet: later-free').waitFor();
+    expect((await fetchIt()).status).to.equal(200);
+  });
+
+  it('refuses a deferred credential with a reason that wallets never see', async () => {
+    const { session, fetchIt } = await defer('later');
+    const page = await look(session, 'clerk');
+    await page.getByRole('button', { name: 'Refuse' }).click();
+    const dialog = page.locator('dialog[open]');
+    await dialog.getByLabel('Reason').fill('The register knows nobody');
+    await dialog.getByRole('button', { name: 'Refuse' }).click();
+    await page.getByText('Refused: later').waitFor();
+    await status(page, 'failed');
+    const fetched = await fetchIt();
+    expect(fetched.status).to.equal(400);
+    expect(fetched.text).not.to.include('register');
   });
 
   for (const dark of [false, true])

@@ -1,5 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import {
+  CURED_REASONS,
+  cureOf,
+  FAILURE_PLACES,
+} from '../../adapters/http/console/app/pages/sessions/cures.ts';
 import { FAILURES, REASONS } from '../../adapters/http/console/app/pages/sessions/explanations.ts';
 import { SESSION_FAILURE_CODES } from '../../domain/sessions/failure-code.ts';
 import { REFUSAL_REASONS } from '../../domain/shared/refusal.ts';
@@ -36,5 +41,15 @@ describe('what the console says of failures', () => {
       [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => [name, plain(meaning)]),
     );
     expect(REASONS).to.deep.equal(Object.fromEntries(meant));
+  });
+
+  it('sends people to sections that there are, for reasons and codes that there are', () => {
+    const reasons: readonly string[] = REFUSAL_REASONS;
+    expect(CURED_REASONS.filter((reason) => !reasons.includes(reason))).to.deep.equal([]);
+    const codes: readonly string[] = SESSION_FAILURE_CODES;
+    expect(Object.keys(FAILURE_PLACES).filter((code) => !codes.includes(code))).to.deep.equal([]);
+    const cures = [...reasons.map(cureOf), ...Object.values(FAILURE_PLACES)];
+    const sections = cures.flatMap(({ section: title }) => (title === undefined ? [] : [title]));
+    expect(sections.filter((title) => section('troubleshooting.md', title) === '')).to.deep.equal([]);
   });
 });

@@ -16,9 +16,14 @@ const SECRET = /secret|password|token|ticket|privateKey|pin$/i;
 
 export const made = signal<readonly Made[]>([]);
 
+/** What a page reads again and again stands there once. */
 export function note(call: Made): void {
-  made.value = [{ ...call, body: masked(call.body) }, ...made.value].slice(0, MOST);
+  const others = made.value.filter((one) => call.method !== 'GET' || !isSame(one, call));
+  made.value = [{ ...call, body: masked(call.body) }, ...others].slice(0, MOST);
 }
+
+const isSame = (one: Made, other: Made) =>
+  one.method === other.method && one.address === other.address && one.status === other.status;
 
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);

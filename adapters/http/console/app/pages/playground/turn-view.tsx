@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Badge } from '../../parts/badge.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { Qr } from '../../parts/qr.tsx';
+import { Reachable } from '../../parts/reachable.tsx';
 import { choose, type Identity } from '../../shell/identities.ts';
 import { linkTo } from '../../shell/place.ts';
 import type { Play, Turn } from './play.ts';
@@ -38,7 +39,7 @@ export function TurnView({ turn, play, who, title, children }: Props) {
             Open in the phone
           </button>
           <Copy text={turn.link} label="Copy the link" />
-          <Reachable />
+          <Reachable link={turn.link} />
         </>
       )}
       {children}
@@ -46,20 +47,5 @@ export function TurnView({ turn, play, who, title, children }: Props) {
         Look at the session
       </a>
     </article>
-  );
-}
-
-const LOCAL = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[?::1)/;
-
-/** Whether a real phone gets here, as far as the address tells. */
-function Reachable() {
-  const { hostname, protocol } = location;
-  if (protocol === 'https:' && !LOCAL.test(hostname))
-    return <p class="fine">A phone with a wallet can scan this, if it reaches {hostname}.</p>;
-  return (
-    <p class="fine">
-      A real phone cannot use this: it needs an https address that it reaches, and this is {hostname}. Set
-      PUBLIC_URL; see “First hour” in the documentation.
-    </p>
   );
 }

@@ -4,6 +4,7 @@ import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { Identity } from '../../shell/identities.ts';
+import { type DeferredRecord, useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
 import type { DeliveryRecord, SessionRecord } from './session-record.ts';
 import { type Step, stepsOf } from './steps.ts';
@@ -13,19 +14,25 @@ type Props = { readonly identity: Identity; readonly id: string };
 /** What happens to a session while it happens, for any page. */
 export function SessionTimeline({ identity, id }: Props) {
   const { session, fault, again } = useSession(identity, id);
+  const { deferred } = useDeferred(identity, session);
   if (session === undefined)
     return fault === undefined ? <p aria-busy="true">Loading</p> : <Problem fault={fault} />;
-  return <Timeline identity={identity} session={session} again={again} />;
+  return <Timeline identity={identity} session={session} deferred={deferred} again={again} />;
 }
 
-type Shown = { readonly identity: Identity; readonly session: SessionRecord; readonly again: () => void };
+type Shown = {
+  readonly identity: Identity;
+  readonly session: SessionRecord;
+  readonly deferred: readonly DeferredRecord[];
+  readonly again: () => void;
+};
 
-export function Timeline({ identity, session, again }: Shown) {
+export function Timeline({ identity, session, deferred, again }: Shown) {
   return (
     <section class="card" aria-labelledby="timeline">
       <h2 id="timeline">What happened</h2>
       <ol class="timeline">
-        {stepsOf(session).map((step, index) => (
+        {stepsOf(session, deferred).map((step, index) => (
           <li key={`${index} ${step.title}`} class={step.tone}>
             <StepLine step={step} />
             {step.delivery?.result === 'failed' && step.delivery.webhook !== 'claims' && (
@@ -38,7 +45,7 @@ export function Timeline({ identity, session, again }: Shown) {
   );
 }
 
-function StepLine({ step: { title, at, record } }: { readonly step: Step }) {
+function StepLine({ step: { title, at, words = [], record } }: { readonly step: Step }) {
   const records = Object.entries(record).filter(([, value]) => value !== undefined);
   const line = (
     <>
@@ -49,6 +56,11 @@ function StepLine({ step: { title, at, record } }: { readonly step: Step }) {
   return (
     <details>
       <summary>{line}</summary>
+      {words.map((sentence) => (
+        <p key={sentence} class="words">
+          {sentence}
+        </p>
+      ))}
       {records.map(([label, value]) => (
         <JsonView key={label} label={label} value={withoutCodes(value)} />
       ))}

@@ -6,9 +6,13 @@ import { Copy } from '../../parts/copy.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Qr } from '../../parts/qr.tsx';
+import { Reachable } from '../../parts/reachable.tsx';
 import { Time } from '../../parts/time.tsx';
+import { ValueTree } from '../../parts/value-tree.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
+import { Deferred } from './deferred.tsx';
+import { useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
 import { SessionActions } from './session-actions.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
@@ -18,6 +22,7 @@ import { Verdict } from './verdict.tsx';
 /** One session while it happens. */
 export function SessionPage({ identity, id }: PageProps) {
   const { session, fault, again } = useSession(identity, id);
+  const deferral = useDeferred(identity, session);
   if (session === undefined)
     return fault === undefined ? <p aria-busy="true">Loading</p> : <Problem fault={fault} />;
   return (
@@ -36,9 +41,10 @@ export function SessionPage({ identity, id }: PageProps) {
       </p>
       {fault !== undefined && <Problem fault={fault} />}
       <SessionActions identity={identity} session={session} again={again} />
-      <Verdict session={session} />
+      <Deferred identity={identity} state={deferral} again={again} />
+      <Verdict identity={identity} session={session} />
       {isOpen(session) && <Invitation session={session} />}
-      <Timeline identity={identity} session={session} again={again} />
+      <Timeline identity={identity} session={session} deferred={deferral.deferred} again={again} />
       <Values identity={identity} id={id} />
     </>
   );
@@ -54,12 +60,7 @@ function Invitation({ session }: { readonly session: SessionRecord }) {
       <p>
         <code>{link}</code> <Copy text={link} label="Copy link" />
       </p>
-      {!mayBeReached() && (
-        <p class="fine">
-          A phone cannot reach this service: its address is not public https. Set PUBLIC_URL to one that
-          phones reach.
-        </p>
-      )}
+      <Reachable link={link} />
     </section>
   );
 }
@@ -71,13 +72,6 @@ function linkOf({ offerUrl, requestUrl, clientId, useDcApi }: SessionRecord): st
   return `openid4vp://?${new URLSearchParams({ client_id: clientId, request_uri: requestUrl })}`;
 }
 
-const PRIVATE = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.|\[)/;
-
-/** The console is served at the address that wallets are sent to. */
-function mayBeReached(): boolean {
-  return location.protocol === 'https:' && !PRIVATE.test(location.hostname);
-}
-
 function Values({ identity, id }: PageProps) {
   const [whole, setWhole] = useState<SessionRecord>();
   const show = async () => {
@@ -86,11 +80,16 @@ function Values({ identity, id }: PageProps) {
   };
   if (whole !== undefined) {
     const { credentials, credentialPayload, transaction_data, auth_queries } = whole;
+    const values = { credentials, credentialPayload, transaction_data, auth_queries };
     return (
-      <JsonView
-        label="With values"
-        value={{ credentials, credentialPayload, transaction_data, auth_queries }}
-      />
+      <section class="card" aria-labelledby="values">
+        <h2 id="values">Values</h2>
+        <ValueTree value={values} />
+        <details>
+          <summary>As JSON</summary>
+          <JsonView label="With values" value={values} />
+        </details>
+      </section>
     );
   }
   return (

@@ -1,3 +1,6 @@
+import { readCertificate } from './certificate.ts';
+import type { DeferredRecord } from './deferred-record.ts';
+import { queryInWords } from './query-in-words.ts';
 import type { DeliveryRecord, SessionRecord } from './session-record.ts';
 
 export type Step = {
@@ -5,13 +8,15 @@ export type Step = {
   /** Undefined where the interface keeps no time for it. */
   readonly at?: string;
   readonly tone: 'good' | 'bad' | 'open';
+  /** The same for people who do not read JSON. */
+  readonly words?: readonly string[];
   /** What is on record of it. */
   readonly record: Readonly<Record<string, unknown>>;
   readonly delivery?: DeliveryRecord;
 };
 
 /** What happened to a session, as far as it is on record, in its order. */
-export function stepsOf(session: SessionRecord): readonly Step[] {
+export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecord[] = []): readonly Step[] {
   const isIssuance = session.kind === 'issuance';
   const { offer, offerUrl, requestUrl, requestObject, clientId, auth_queries, credentialPayload } = session;
   const steps: Step[] = [
@@ -19,6 +24,7 @@ export function stepsOf(session: SessionRecord): readonly Step[] {
       title: isIssuance ? 'Offer made' : 'Asked',
       at: session.createdAt,
       tone: 'good',
+      words: isIssuance ? [] : wordsOf(requestObject),
       record: isIssuance
         ? { Link: offerUrl, Offer: offer, Request: credentialPayload }
         : {
@@ -39,7 +45,7 @@ export function stepsOf(session: SessionRecord): readonly Step[] {
     });
   if (auth_queries !== undefined)
     steps.push({ title: 'Authorization asked for', tone: 'good', record: { Parameters: auth_queries } });
-  steps.push(...timed(session), ...endOf(session));
+  steps.push(...timed(session, deferred), ...endOf(session));
   return steps;
 }
 
@@ -49,8 +55,14 @@ function wasRead({ status, attempts, report, failure }: SessionRecord): boolean 
   return (attempts ?? report) !== undefined || (failure !== undefined && failure.code !== 'cancelled');
 }
 
-function timed({ attempts = [], deliveries = [], notifications }: SessionRecord): Step[] {
-  const steps: (Step & { readonly at: string })[] = [
+type TimedStep = Step & { readonly at: string };
+
+function timed(
+  { attempts = [], deliveries = [], notifications }: SessionRecord,
+  deferred: readonly DeferredRecord[],
+): Step[] {
+  const steps: TimedStep[] = [
+    ...deferred.flatMap(deferredSteps),
     ...attempts.map(({ at, code, reason, ...record }) => ({
       title: `Refused to the wallet: ${code}`,
       ...{ at, tone: 'bad' as const, record: { Reason: reason, ...record } },
@@ -68,6 +80,26 @@ function timed({ attempts = [], deliveries = [], notifications }: SessionRecord)
     })),
   ];
   return steps.sort((one, other) => one.at.localeCompare(other.at));
+}
+
+const DECIDED = {
+  ready: 'Completed, waits for the wallet',
+  retrieved: 'Completed, and fetched by the wallet',
+  failed: 'Refused',
+  expired: 'Nobody decided in time',
+} as const;
+
+function deferredSteps(transaction: DeferredRecord): TimedStep[] {
+  const { credentialConfigurationId: name, status, createdAt, updatedAt, expiresAt } = transaction;
+  const begun: TimedStep = {
+    title: `Deferred: ${name}`,
+    ...{ at: createdAt, tone: status === 'pending' ? 'open' : 'good' },
+    record: { Transaction: transaction },
+  };
+  if (status === 'pending') return [begun];
+  const tone = status === 'ready' ? 'open' : status === 'retrieved' ? 'good' : 'bad';
+  const at = status === 'expired' ? expiresAt : updatedAt;
+  return [begun, { title: `${DECIDED[status]}: ${name}`, at, tone, record: {} }];
 }
 
 function endOf({ status, kind, updatedAt, failure, credentials }: SessionRecord): Step[] {
@@ -92,8 +124,29 @@ function endOf({ status, kind, updatedAt, failure, credentials }: SessionRecord)
   ];
 }
 
+/** What a request asks for, and in whose name. */
+function wordsOf(requestObject: string | undefined): readonly string[] {
+  const { header, payload } = decoded(requestObject) ?? {};
+  return [...queryInWords(membersOf(payload)['dcql_query']), ...chainOf(membersOf(header)['x5c'])];
+}
+
+function chainOf(x5c: unknown): readonly string[] {
+  return (Array.isArray(x5c) ? x5c : []).flatMap((text, index) => {
+    const summary = readCertificate(text);
+    if (summary === undefined) return ['A certificate that cannot be read.'];
+    const { subject, issuer, notAfter, daysLeft } = summary;
+    const day = notAfter.toISOString().slice(0, 10);
+    const end = daysLeft < 0 ? `ended on ${day}` : `${daysLeft} days left, until ${day}`;
+    return [`${index === 0 ? 'Signed by' : 'vouched for by'} ${subject}, certified by ${issuer}; ${end}.`];
+  });
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
 /** Header and payload of a JWT. */
-function decoded(jwt: string | undefined): unknown {
+function decoded(jwt: string | undefined) {
   if (jwt === undefined) return undefined;
   const [header = '', payload = ''] = jwt.split('.');
   return { header: partOf(header), payload: partOf(payload) };

@@ -1,8 +1,13 @@
+import type { Identity } from '../../shell/identities.ts';
+import { CurePlace } from './cure-place.tsx';
+import { cureOf, FAILURE_PLACES } from './cures.ts';
 import { FAILURES, REASONS } from './explanations.ts';
 import type { Check, SessionRecord } from './session-record.ts';
 
+type Props = { readonly identity: Identity; readonly session: SessionRecord };
+
 /** What came of a session: one sentence, then each check, the failed one open. */
-export function Verdict({ session }: { readonly session: SessionRecord }) {
+export function Verdict({ identity, session }: Props) {
   const { report = [], failure } = session;
   const failed = report.find(({ result }) => result === 'failed');
   return (
@@ -11,12 +16,12 @@ export function Verdict({ session }: { readonly session: SessionRecord }) {
       <p>
         <strong>{sentenceOf(session, failed)}</strong>
       </p>
-      {failure !== undefined && <Cure failure={failure} />}
+      {failure !== undefined && <Cure identity={identity} session={session} failure={failure} />}
       {report.length > 0 && (
         <ul class="checks">
           {report.map((check, index) => (
             <li key={`${index} ${check.check}`}>
-              <CheckLine check={check} />
+              <CheckLine identity={identity} session={session} check={check} />
             </li>
           ))}
         </ul>
@@ -38,7 +43,9 @@ function sentenceOf({ status, kind, failure }: SessionRecord, failed: Check | un
   return `Failed: ${FAILURES[failure?.code ?? '']?.[0] ?? failure?.code ?? 'nobody knows why'}.`;
 }
 
-function Cure({ failure: { code, message } }: { readonly failure: NonNullable<SessionRecord['failure']> }) {
+type CureProps = Props & { readonly failure: NonNullable<SessionRecord['failure']> };
+
+function Cure({ identity, session, failure: { code, message } }: CureProps) {
   return (
     <dl class="facts">
       <dt>Code</dt>
@@ -48,16 +55,18 @@ function Cure({ failure: { code, message } }: { readonly failure: NonNullable<Se
       <dt>On record</dt>
       <dd>{message}</dd>
       <dt>What to do</dt>
-      <dd>{FAILURES[code]?.[1] ?? 'see docs/troubleshooting.md'}</dd>
+      <dd>
+        {FAILURES[code]?.[1] ?? 'see docs/troubleshooting.md'}{' '}
+        <CurePlace identity={identity} session={session} cure={FAILURE_PLACES[code] ?? {}} />
+      </dd>
     </dl>
   );
 }
 
-function CheckLine({
-  check: { id, check, result, input, reason, detail, section },
-}: {
-  readonly check: Check;
-}) {
+type CheckProps = Props & { readonly check: Check };
+
+function CheckLine({ identity, session, check: told }: CheckProps) {
+  const { id, check, result, input, reason, detail, section } = told;
   const mark = result === 'passed' ? '✓' : '✗';
   const title = `${id === undefined ? '' : `${id}: `}${check}`;
   return (
@@ -74,6 +83,12 @@ function CheckLine({
         {reason !== undefined && (
           <dd>
             {REASONS[reason] ?? reason} (<code>{reason}</code>)
+          </dd>
+        )}
+        {reason !== undefined && <dt>What to change</dt>}
+        {reason !== undefined && (
+          <dd>
+            {cureOf(reason).what} <CurePlace identity={identity} session={session} cure={cureOf(reason)} />
           </dd>
         )}
         {detail !== undefined && <dt>In detail</dt>}

@@ -1,0 +1,41 @@
+import type { Identity } from '../../shell/identities.ts';
+import { PAGES } from '../../shell/pages.ts';
+import { linkTo } from '../../shell/place.ts';
+import type { Cure } from './cures.ts';
+import type { SessionRecord } from './session-record.ts';
+
+type Props = {
+  readonly identity: Identity;
+  readonly session: SessionRecord;
+  readonly cure: Omit<Cure, 'what'>;
+};
+
+/** Where it is changed: a link to what has a page of its own and may be opened, else its name. */
+export function CurePlace({ identity, session, cure: { at, section } }: Props) {
+  const failed = session.deliveries?.find(({ result }) => result === 'failed');
+  return (
+    <>
+      {at !== undefined &&
+        session.configurationIds.map((id) => (
+          <span key={id} class="place">
+            {at === 'anchors' ? 'Trust anchors of ' : ''}
+            <Question identity={identity} id={id} />
+          </span>
+        ))}
+      {section?.includes('webhook') === true && failed?.detail !== undefined && (
+        <span class="place">The webhook of this session: {failed.detail}</span>
+      )}
+      {section !== undefined && <span class="place">docs/troubleshooting.md, “{section}”</span>}
+    </>
+  );
+}
+
+function Question({ identity, id }: { readonly identity: Identity; readonly id: string }) {
+  const page = PAGES.find(({ name }) => name === 'questions');
+  if (page?.may(identity) === true) return <a href={linkTo('questions', id)}>{id}</a>;
+  return (
+    <>
+      presentation configuration <code>{id}</code>
+    </>
+  );
+}
