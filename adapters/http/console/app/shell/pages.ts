@@ -56,4 +56,11 @@ export const PAGES: readonly PageEntry[] = [
     may: (identity) => ofService(identity) || anyOf('clients:manage')(identity),
     load: () => import('../pages/audit/audit.tsx'),
   },
+  {
+    name: 'decode',
+    title: 'Decoder',
+    group: 'Work',
+    may: () => true,
+    load: () => import('../pages/decoder/decoder.tsx'),
+  },
 ];
