@@ -43,6 +43,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/sessions/sessions.tsx'),
   },
   {
+    name: 'calendar',
+    title: 'Calendar',
+    group: 'Operate',
+    may: (identity) => ofService(identity) || anyOf('issuance:manage', 'presentation:manage')(identity),
+    load: () => import('../pages/calendar/calendar.tsx'),
+  },
+  {
     name: 'clients',
     title: 'Clients',
     group: 'Operate',
