@@ -9,7 +9,9 @@ import { GRACE_MS, NOTICE_MS, stopOnSignals } from './stopping.ts';
 /** Reads the configuration, starts the service, in this process or in workers, and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
   if (process.argv.length > 2) {
-    console.error('Vidimus takes no arguments; it is set by environment variables, which the README lists.');
+    console.error(
+      'Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.',
+    );
     process.exit(2);
   }
   try {

@@ -19,6 +19,10 @@ export function serviceSettings(settings: Settings): ServiceSettings {
       ttl: settings.STATUS_TTL,
     },
     auditKeepDays: settings.AUDIT_KEEP_DAYS,
+    consoleLogin:
+      settings.OIDC === undefined || settings.OIDC_CONSOLE_CLIENT_ID === undefined
+        ? undefined
+        : { issuer: settings.OIDC, clientId: settings.OIDC_CONSOLE_CLIENT_ID },
     rootClient: { clientId: settings.AUTH_CLIENT_ID, secret: settings.AUTH_CLIENT_SECRET },
     nonceKeys: keys('vidimus/challenge'),
     refreshTokenKeys: keys('vidimus/refresh-token'),

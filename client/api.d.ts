@@ -27,13 +27,34 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    get?: never;
+    /** How people log in to the console */
+    get: operations["getConsoleLogin"];
     put?: never;
     /**
      * Get an access token for a console link
      * @description The start of a service that is not in production prints a link to the console with a ticket, which is good once and for half an hour. The token is that of the built-in client.
      */
     post: operations["logInToConsole"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/console/identity": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read who calls: the client, its tenant and its roles at this moment
+     * @description Needs one of the roles: `presentation:manage`, `presentation:request`, `issuance:manage`, `issuance:offer`, `clients:manage`, `tenants:manage`, `registrar:manage`.
+     */
+    get: operations["getIdentity"];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -3597,6 +3618,36 @@ export interface components {
     } & {
       [key: string]: unknown;
     };
+    ConsoleLogin: {
+      /** @description OpenID provider of the operator, where they log in with the code flow and PKCE; absent: with the credentials of a client */
+      provider?: {
+        issuer: string;
+        clientId: string;
+      };
+    };
+    Problem: {
+      type: string;
+      title: string;
+      status: number;
+      detail: string;
+      /**
+       * @description What happened, for programs; see docs/troubleshooting.md
+       * @enum {string}
+       */
+      code: "invalid_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "too_many_requests" | "unavailable" | "invalid_request" | "invalid_client" | "invalid_grant" | "unsupported_grant_type" | "unauthorized_client" | "unsupported_response_type" | "request_not_supported" | "invalid_target" | "invalid_client_attestation" | "use_attestation_challenge" | "use_fresh_attestation" | "invalid_scope" | "invalid_authorization_details" | "invalid_dpop_proof" | "use_dpop_nonce" | "missing_token" | "invalid_token" | "insufficient_scope" | "missing_interaction_type" | "redirect_to_web" | "invalid_session" | "access_denied" | "invalid_credential_request" | "unknown_credential_configuration" | "unknown_credential_identifier" | "invalid_proof" | "invalid_nonce" | "invalid_encryption_parameters" | "credential_request_denied" | "invalid_transaction_id" | "issuance_pending" | "invalid_notification_id" | "invalid_notification_request" | "internal_error";
+      requestId: string;
+      errors?: {
+        path: string;
+        message: string;
+      }[];
+    };
+    /** @description Who an access token stands for */
+    Identity: {
+      clientId: string;
+      /** @description Absent for an account that manages tenants and belongs to none */
+      tenantId?: string;
+      roles: components["schemas"]["Role"][];
+    };
     /** @description A tenant with its clients */
     Tenant: {
       id: string;
@@ -3656,22 +3707,6 @@ export interface components {
       status: "active" | "suspended";
       /** Format: date-time */
       createdAt: string;
-    };
-    Problem: {
-      type: string;
-      title: string;
-      status: number;
-      detail: string;
-      /**
-       * @description What happened, for programs; see docs/troubleshooting.md
-       * @enum {string}
-       */
-      code: "invalid_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "too_many_requests" | "unavailable" | "invalid_request" | "invalid_client" | "invalid_grant" | "unsupported_grant_type" | "unauthorized_client" | "unsupported_response_type" | "request_not_supported" | "invalid_target" | "invalid_client_attestation" | "use_attestation_challenge" | "use_fresh_attestation" | "invalid_scope" | "invalid_authorization_details" | "invalid_dpop_proof" | "use_dpop_nonce" | "missing_token" | "invalid_token" | "insufficient_scope" | "missing_interaction_type" | "redirect_to_web" | "invalid_session" | "access_denied" | "invalid_credential_request" | "unknown_credential_configuration" | "unknown_credential_identifier" | "invalid_proof" | "invalid_nonce" | "invalid_encryption_parameters" | "credential_request_denied" | "invalid_transaction_id" | "issuance_pending" | "invalid_notification_id" | "invalid_notification_request" | "internal_error";
-      requestId: string;
-      errors?: {
-        path: string;
-        message: string;
-      }[];
     };
     /** @description A tenant; the secret of a new administrator is shown once */
     WrittenTenant: {
@@ -5822,6 +5857,26 @@ export interface operations {
       };
     };
   };
+  getConsoleLogin: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ConsoleLogin"];
+        };
+      };
+    };
+  };
   logInToConsole: {
     parameters: {
       query?: never;
@@ -5847,6 +5902,26 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["AccessToken"];
+        };
+      };
+    };
+  };
+  getIdentity: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Who an access token stands for */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Identity"];
         };
       };
     };

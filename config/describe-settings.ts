@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SettingsSchema } from './settings-schema.ts';
 
-/** The README's table of settings, made of the schema that parses them. */
+/** The table of docs/settings.md, made of the schema that parses them. */
 export function describeSettings(): string {
   const rows = Object.entries(SettingsSchema.shape).flatMap(([name, schema]) => {
     const { description } = schema;

@@ -18,7 +18,7 @@ import {
 
 /**
  * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
- * the README's table is made of them.
+ * the table of docs/settings.md is made of them.
  */
 export const SettingsSchema = z.object({
   NODE_ENV: z
@@ -229,6 +229,14 @@ export const SettingsSchema = z.object({
     .optional()
     .describe('Client of this service at the provider; `GET /health` logs in with it'),
   OIDC_CLIENT_SECRET: z.string().min(1).max(4096).optional().describe('Its secret'),
+  OIDC_CONSOLE_CLIENT_ID: z
+    .string()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe(
+      'Public client at the provider with which people log in to the console (code with PKCE); its redirect address is `PUBLIC_URL/console`',
+    ),
   OIDC_SUB: claimName
     .default('tenant_id')
     .describe(

@@ -117,7 +117,9 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /docs/:file': 'getApiPageFile',
   'GET /console': 'getConsole',
   'GET /console/:file': 'getConsoleFile',
+  'GET /console/login': 'getConsoleLogin',
   'POST /console/login': 'logInToConsole',
+  'GET /console/identity': 'getIdentity',
 
   'GET /:tenant/credential-offer/:offerId': 'fetchCredentialOffer',
   'GET /.well-known/openid-credential-issuer/:tenant': 'getIssuerMetadata',

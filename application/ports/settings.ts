@@ -13,6 +13,8 @@ export abstract class ServiceSettings {
   };
   /** Days that entries of tenants' audit logs are kept; undefined for as long as their tenant. */
   readonly auditKeepDays?: number | undefined;
+  /** Where people log in to the console, when an external provider gives access tokens. */
+  readonly consoleLogin?: { readonly issuer: string; readonly clientId: string } | undefined;
   abstract readonly rootClient: { readonly clientId: string; readonly secret: string };
   /** Keys for challenges of our own; the first makes, all verify. */
   abstract readonly nonceKeys: readonly KeyObject[];

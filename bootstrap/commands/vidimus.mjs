@@ -20,7 +20,7 @@ const COMMANDS = {
   start: {
     script: 'bootstrap/main',
     usage: 'start',
-    about: 'starts the service; it is set by environment variables, which the README lists',
+    about: 'starts the service; it is set by environment variables, which docs/settings.md lists',
     // As `npm start` does; see the Dockerfile.
     environment: { MALLOC_MMAP_THRESHOLD_: '1048576', MALLOC_ARENA_MAX: '2' },
     nodeOptions: ['--max-semi-space-size=8'],

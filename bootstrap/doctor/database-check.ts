@@ -51,7 +51,7 @@ export async function checkDatabase(
 function ofFailure(error: unknown, url: string): Finding {
   if (!(error instanceof DatabaseNotReady)) {
     const message = error instanceof Error ? error.message : String(error);
-    return fault(CHECK, message, 'see the setting DATABASE_URL in the README');
+    return fault(CHECK, message, 'see the setting DATABASE_URL in docs/settings.md');
   }
   return error.state === 'empty'
     ? warning(

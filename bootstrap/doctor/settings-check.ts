@@ -73,7 +73,7 @@ function ofNoService({ DATA_FOLDER }: Settings, isStarted: boolean): Finding {
 function adviceOn(line: string): string {
   return /\bKMS_CONFIG\b|kms\.json\b|vault:/.test(line)
     ? 'docs/key-stores.md describes key stores, and what KMS_CONFIG has to say'
-    : 'the README describes every setting';
+    : 'docs/settings.md describes every setting';
 }
 
 function notStarted({ DATA_FOLDER }: Settings): Finding {

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { openBrowser, type Watched } from './support/browser.ts';
 import { ConsoleService } from './support/console-service.ts';
+import { picture } from './support/picture.ts';
 
 /** What the phone does wrong, and what the verifier says of it. */
 const WAYS: readonly (readonly [string, RegExp])[] = [
@@ -85,6 +86,13 @@ describe('the playground', function () {
     });
   }
 
+  it('looks as in the documents', async () => {
+    await ask(page, 'which degree?');
+    await page.evaluate('scrollTo(0, 0)');
+    await picture(page, 'playground');
+    await button(page, 'Decline').click();
+  });
+
   it('takes an answer once', async () => {
     await ask(page, 'which degree?');
     await page.getByLabel('Misbehave').selectOption('replay');
@@ -142,6 +150,21 @@ describe('the playground', function () {
     });
     expect(strange).to.deep.equal([]);
     await expectAccessible(page, 'the calls');
+    await page.locator('.calls').getByRole('button', { name: 'Close' }).click();
+  });
+
+  it('leads to the session, which says what was checked, as the verifier that it is of', async () => {
+    await page
+      .locator('.turn', { hasText: 'The issuer revoked this credential' })
+      .getByRole('link', { name: 'Look at the session' })
+      .click();
+    await page.getByRole('heading', { name: 'What happened' }).waitFor();
+    await page.getByText('status_revoked').first().waitFor();
+    await expectAccessible(page, 'the session');
+    await picture(page, 'session');
+    expect(await page.getByLabel('You are').inputValue()).to.match(/^employer-/);
+    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.locator('.phone').getByText('Diploma').waitFor();
   });
 });
 

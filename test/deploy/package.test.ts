@@ -149,6 +149,9 @@ describe('The package', function () {
     await answers(service, `http://127.0.0.1:${port}/health`);
     for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/openapi.json'])
       expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(200);
+    const page = await (await fetch(`http://127.0.0.1:${port}/console`)).text();
+    const [, script = ''] = /src="([^"]+)"/.exec(page) ?? [];
+    expect((await fetch(`http://127.0.0.1:${port}${script}`)).status, page).to.equal(200);
     expect(existsSync(join(folder, 'app/data/secrets.env'))).to.equal(true);
     const examined = vidimus(['doctor', '--strict'], { PORT: String(port) });
     expect(await examined.ended, examined.output()).to.equal(0);

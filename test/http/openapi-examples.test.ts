@@ -63,6 +63,7 @@ describe('The examples of the API document', function () {
       'getApiPageFile',
       'getConsole',
       'getConsoleFile',
+      'getConsoleLogin',
     ])
       await open(name);
     examples.answered['ticket of the printed link'] = service.service.container.get(ConsoleTickets).issue();
@@ -80,6 +81,7 @@ describe('The examples of the API document', function () {
       'createClient',
       'getClientSecret',
       'listClients',
+      'getIdentity',
       'getClient',
       'updateClient',
       'rotateClientSecret',

@@ -148,7 +148,7 @@ describe('A demo that fails', () => {
   it('says which option is not known, and helps who asks for it', () => {
     expect(readDemoOptions(['--eux'])).to.deep.equal({ fault: '--eux is not known' });
     expect(readDemoOptions(['--help'])).to.equal('help');
-    expect(readDemoOptions(['--eu'])).to.deep.equal({ eu: true, keep: false });
+    expect(readDemoOptions(['--eu'])).to.deep.equal({ eu: true, keep: false, once: false });
   });
 
   it('says what to do, whatever it was', () => {

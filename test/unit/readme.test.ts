@@ -3,27 +3,39 @@ import { expect } from 'chai';
 import { describeSettings } from '../../config/describe-settings.ts';
 import { startOptions } from '../support/start-options.ts';
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const pageOf = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   scripts: Record<string, string>;
   dependencies: Record<string, string>;
 };
 
 describe('the README', () => {
-  it('documents every setting as the schema does', () => {
-    const table = readme.split('<!-- settings -->')[1]?.split('<!-- /settings -->')[0]?.trim();
+  it('is a front door: two sentences, a picture, two commands, and where to go', () => {
+    const readme = pageOf('README.md');
+    expect(readme.split('\n').length).to.be.at.most(60);
+    expect(readme).to.match(/!\[[^\]]{20,}\]\(docs\/images\/playground\.png\)/);
+    expect(readme).to.include('npm ci && npm run demo').and.to.include('npm ci && npm test');
+  });
+
+  it('leads to a page that documents every setting as the schema does', () => {
+    const table = pageOf('docs/settings.md')
+      .split('<!-- settings -->')[1]
+      ?.split('<!-- /settings -->')[0]
+      ?.trim();
     expect(table).to.equal(describeSettings());
   });
 
-  it('names every production package with its reason', () => {
+  it('leads to a page that names every production package with its reason', () => {
+    const page = pageOf('docs/dependencies.md');
     const families = Object.keys(manifest.dependencies).map((name) =>
       name.replace(/^(@mikro-orm)\/.*/, '$1/*'),
     );
-    for (const name of families) expect(readme, name).to.contain(`\`${name}\``);
+    for (const name of families) expect(page, name).to.contain(`\`${name}\``);
   });
 
-  it('names commands that exist', () => {
-    const named = [...readme.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
+  it('names commands that exist, and so do the pages about them', () => {
+    const pages = ['README.md', 'docs/running.md', 'docs/commands.md'].map(pageOf).join('\n');
+    const named = [...pages.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
     for (const name of named) expect(manifest.scripts, name).to.have.property(name);
   });
 });

@@ -1,15 +1,21 @@
 import type { ConsoleManifest } from './console-files.ts';
 
-/** Everything from this service, no script or style in the page itself, and nobody frames it. */
-export const CONSOLE_HEADERS: Readonly<Record<string, string>> = {
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
-  'Referrer-Policy': 'no-referrer',
-  'X-Frame-Options': 'DENY',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
-};
+/**
+ * Everything from this service, no script or style in the page itself, and nobody frames it.
+ * @param provider issuer that people log in at, which the page asks for the token.
+ */
+export function consoleHeaders(provider: string | undefined): Readonly<Record<string, string>> {
+  const called = provider === undefined ? "'self'" : `'self' ${new URL(provider).origin}`;
+  return {
+    'Content-Security-Policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+      `connect-src ${called}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'`,
+    'Referrer-Policy': 'no-referrer',
+    'X-Frame-Options': 'DENY',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+  };
+}
 
 /** @param base path of the public address without a trailing slash, often empty. */
 export function consolePage(base: string, { script, style }: ConsoleManifest): string {

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { RedeemConsoleTicket } from '../../../application/console/redeem-console-ticket.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { ROLES, Role } from '../../../domain/clients/role.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { TokenView } from '../oauth2/token.routes.ts';
 import { family, reply, route } from '../route.ts';
 import { ConsoleFiles } from './console-files.ts';
-import { CONSOLE_HEADERS, consolePage, NOT_BUILT } from './console-page.ts';
+import { consoleHeaders, consolePage, NOT_BUILT } from './console-page.ts';
 
 const HTML = 'text/html; charset=utf-8';
 /** Their names change with what is in them. */
@@ -18,12 +19,36 @@ const Ticket = z
   .object({ ticket: z.string().min(1).max(100).describe('From the link that the start printed') })
   .meta({ id: 'ConsoleTicket' });
 
+const LoginView = z
+  .object({
+    provider: z
+      .object({ issuer: z.string(), clientId: z.string() })
+      .optional()
+      .describe(
+        'OpenID provider of the operator, where they log in with the code flow and PKCE; absent: with the credentials of a client',
+      ),
+  })
+  .meta({ id: 'ConsoleLogin' });
+
+const IdentityView = z
+  .object({
+    clientId: z.string(),
+    tenantId: z
+      .string()
+      .optional()
+      .describe('Absent for an account that manages tenants and belongs to none'),
+    roles: z.array(Role),
+  })
+  .meta({ id: 'Identity', description: 'Who an access token stands for' });
+
 /** What an operator looks at in a browser: a page that knows nothing but this interface. */
 export const consoleRoutes = family(
   { redeemTicket: RedeemConsoleTicket, settings: ServiceSettings },
   ({ redeemTicket, settings }) => {
     const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
     const files = new ConsoleFiles();
+    const { consoleLogin } = settings;
+    const headers = { ...FRESH, ...consoleHeaders(consoleLogin?.issuer) };
     return [
       route({
         ...page,
@@ -33,7 +58,7 @@ export const consoleRoutes = family(
         async handle() {
           const manifest = await files.manifest();
           const text = manifest === undefined ? NOT_BUILT : consolePage(base, manifest);
-          return { status: 200, text, contentType: HTML, headers: { ...FRESH, ...CONSOLE_HEADERS } };
+          return { status: 200, text, contentType: HTML, headers };
         },
       }),
       route({
@@ -48,6 +73,27 @@ export const consoleRoutes = family(
           const headers = file === 'icon.svg' ? FRESH : LASTING;
           return { status: 200, text: found.content, contentType: found.contentType, headers };
         },
+      }),
+      route({
+        tag: 'Authentication',
+        surface: 'admin',
+        access: 'public',
+        method: 'get',
+        path: '/console/login',
+        summary: 'How people log in to the console',
+        responses: { 200: LoginView },
+        handle: () => reply(200, consoleLogin === undefined ? {} : { provider: consoleLogin }),
+      }),
+      route({
+        tag: 'Authentication',
+        surface: 'admin',
+        access: { either: ROLES },
+        method: 'get',
+        path: '/console/identity',
+        summary: 'Read who calls: the client, its tenant and its roles at this moment',
+        responses: { 200: IdentityView },
+        handle: ({ caller: { clientId, tenantId, roles } }) =>
+          reply(200, { clientId, ...(tenantId !== null && { tenantId }), roles }),
       }),
       route({
         method: 'post',

@@ -72,7 +72,7 @@ describe('the doctor, about settings', () => {
     expect(found({ PORT: '3000' })).to.deep.equal([]);
   });
 
-  it('leads to the page about key stores where they are set wrongly, and to the README elsewhere', () => {
+  it('leads to the page about key stores where they are set wrongly, and to the page about settings elsewhere', () => {
     const advice = (changes: Record<string, string>) =>
       checkSettings({ ...VALID, ...changes })
         .findings.map((finding) => finding.advice ?? '')
@@ -80,7 +80,7 @@ describe('the doctor, about settings', () => {
     expect(advice({ KMS_CONFIG: '{' })).to.include('docs/key-stores.md');
     expect(advice({ MASTER_SECRET: 'vault:house:vidimus' })).to.include('docs/key-stores.md');
     expect(advice({ PORT: 'many' }))
-      .to.include('README')
+      .to.include('docs/settings.md')
       .and.not.to.include('key-stores');
   });
 });

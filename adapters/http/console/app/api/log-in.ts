@@ -22,28 +22,15 @@ export async function redeem(ticket: string): Promise<Identity> {
   return identityOf(await ask<Answer>(undefined, 'POST', '/console/login', { body: { ticket } }));
 }
 
-/** What the token says is not verified here: the service does that with each call. */
-export function identityOf({ access_token: token, expires_in: seconds }: Answer): Identity {
-  const [, payload = ''] = token.split('.');
-  const claims = JSON.parse(textOf(payload)) as {
-    sub: string;
-    client_id?: string;
-    azp?: string;
-    roles?: string[];
-  };
-  const clientId = claims.client_id ?? claims.azp ?? claims.sub;
-  return {
-    token,
-    clientId,
-    tenantId: claims.sub === clientId ? undefined : claims.sub,
-    roles: claims.roles ?? [],
-    expiresAt: new Date(Date.now() + seconds * 1000),
-  };
+/** Of the provider of the operator. */
+export function byProvider(answer: Answer): Promise<Identity> {
+  return identityOf(answer);
 }
 
-function textOf(encoded: string): string {
-  const bytes = Uint8Array.from(atob(encoded.replaceAll('-', '+').replaceAll('_', '/')), (character) =>
-    character.charCodeAt(0),
-  );
-  return new TextDecoder().decode(bytes);
+type Who = { readonly clientId: string; readonly tenantId?: string; readonly roles: readonly string[] };
+
+/** Who the token stands for is asked of the service, which alone can tell. */
+async function identityOf({ access_token: token, expires_in: seconds }: Answer): Promise<Identity> {
+  const { clientId, tenantId, roles } = await ask<Who>({ token }, 'GET', '/console/identity');
+  return { token, clientId, tenantId, roles, expiresAt: new Date(Date.now() + seconds * 1000) };
 }

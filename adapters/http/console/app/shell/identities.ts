@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
-import { type Identity, identityOf, logIn, redeem } from '../api/log-in.ts';
-import { place, takeFromAddress } from './place.ts';
+import { byProvider, type Identity, logIn, redeem } from '../api/log-in.ts';
+import { comeBack } from '../api/provider-login.ts';
+import { place, reread, takeFromAddress } from './place.ts';
 
 /**
  * Who the person is to the service, in the memory of this page alone: reloaded, it knows nobody. One person may be several
@@ -21,9 +22,12 @@ export async function start(): Promise<void> {
   if (bare !== undefined) history.replaceState(null, '', '#try');
   if (bare !== undefined) place.value = { page: 'try', id: '', query: new URLSearchParams() };
   const ticket = bare ?? takeFromAddress('ticket');
-  if (ticket === undefined) return;
   try {
-    become(await redeem(ticket));
+    const returned = await comeBack();
+    if (returned !== undefined) {
+      reread();
+      become(await byProvider(returned));
+    } else if (ticket !== undefined) become(await redeem(ticket));
   } catch (error) {
     startFault.value = error instanceof Error ? error.message : String(error);
   }
@@ -54,4 +58,4 @@ export function leave(clientId: string): void {
   if (chosen.value === clientId) chosen.value = identities.value[0]?.clientId;
 }
 
-export { type Identity, identityOf };
+export type { Identity };

@@ -1,4 +1,7 @@
-import { useState } from 'preact/hooks';
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from '../api/call.ts';
+import { leaveFor, type Provider } from '../api/provider-login.ts';
 import { Problem } from '../parts/problem.tsx';
 import { enter, startFault } from './identities.ts';
 import { goTo, place } from './place.ts';
@@ -44,7 +47,7 @@ export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
         <span aria-hidden="true">◉</span> Vidimus
       </h1>
       {startFault.value !== undefined && <Problem fault={new Error(startFault.value)} />}
-      {form}
+      <ByProvider otherwise={form} />
       <details>
         <summary>Where do I find these?</summary>
         <p>
@@ -58,5 +61,25 @@ export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
         </p>
       </details>
     </main>
+  );
+}
+
+/** Where a provider of the operator gives access tokens, clients have no secrets here. */
+function ByProvider({ otherwise }: { readonly otherwise: VNode }) {
+  const [provider, setProvider] = useState<Provider>();
+  const [fault, setFault] = useState<unknown>();
+  useEffect(() => {
+    ask<{ provider?: Provider }>(undefined, 'GET', '/console/login')
+      .then(({ provider: found }) => setProvider(found))
+      .catch(setFault);
+  }, []);
+  if (provider === undefined) return fault === undefined ? otherwise : <Problem fault={fault} />;
+  return (
+    <>
+      <button type="button" onClick={() => leaveFor(provider).catch(setFault)}>
+        Log in at {new URL(provider.issuer).host}
+      </button>
+      {fault !== undefined && <Problem fault={fault} />}
+    </>
   );
 }

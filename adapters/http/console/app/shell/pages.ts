@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact';
 import type { Identity } from '../api/log-in.ts';
+import { isPlaying } from './playing.ts';
 
 /** A page of the console. Its code is loaded when somebody opens it. */
 export type PageEntry = {
@@ -25,8 +26,15 @@ export const PAGES: readonly PageEntry[] = [
     name: 'try',
     title: 'Playground',
     group: 'Start',
-    may: ofService,
+    may: (identity) => ofService(identity) || isPlaying.value,
     load: () => import('../pages/playground/playground.tsx'),
+  },
+  {
+    name: 'phone',
+    title: 'Phone',
+    group: 'Start',
+    may: () => true,
+    load: () => import('../pages/phone/phone-page.tsx'),
   },
   {
     name: 'tenants',

@@ -5,9 +5,12 @@ export type Place = { readonly page: string; readonly id: string; readonly query
 
 export const place = signal<Place>(read());
 
-addEventListener('hashchange', () => {
+addEventListener('hashchange', reread);
+
+/** The address was changed without a step in the history. */
+export function reread(): void {
   place.value = read();
-});
+}
 
 function read(): Place {
   const [path = '', query = ''] = location.hash.slice(1).split('?', 2);

@@ -1,6 +1,6 @@
+import { Phone } from '../phone/phone.tsx';
 import { IssuerColumn } from './issuer-column.tsx';
 import { Lessons } from './lessons.tsx';
-import { Phone } from './phone.tsx';
 import { Play } from './play.ts';
 import { VerifierColumn } from './verifier-column.tsx';
 
@@ -13,7 +13,7 @@ export function Game({ play: game }: { readonly play: Play }) {
       <Lessons play={game} />
       <div class="playground">
         <IssuerColumn play={game} />
-        <Phone play={game} />
+        <Phone />
         <VerifierColumn play={game} />
       </div>
     </>

@@ -1,14 +1,7 @@
 import { type Signal, signal } from '@preact/signals';
-import {
-  type Exchange,
-  type Misbehaviour,
-  type Presented,
-  type ReadOffer,
-  type ReadRequest,
-  SimulatedWallet,
-  type StoredCredential,
-} from '../../../../../../tools/wallet/core/index.ts';
+import type { Misbehaviour } from '../../../../../../tools/wallet/core/index.ts';
 import { ask } from '../../api/call.ts';
+import { handset } from '../phone/handset.ts';
 import type { Demonstration } from './demonstration.ts';
 
 /** An offer or a request of this game, and what became of it. */
@@ -26,13 +19,6 @@ export type Turn = {
   readonly misbehaviour?: Misbehaviour;
 };
 
-export type Incoming =
-  | { readonly kind: 'offer'; readonly offer: ReadOffer; readonly turn: string }
-  | { readonly kind: 'request'; readonly request: ReadRequest; readonly turn: string };
-
-/** What a phone says at the end of something. */
-export type PhoneNote = { readonly tone: 'good' | 'bad'; readonly text: string };
-
 type Seen = {
   readonly status: string;
   readonly credentials?: readonly { readonly values?: Readonly<Record<string, unknown>> }[];
@@ -44,21 +30,10 @@ type Seen = {
 export class Play {
   readonly offers = signal<readonly Turn[]>([]);
   readonly requests = signal<readonly Turn[]>([]);
-  readonly cards = signal<readonly StoredCredential[]>([]);
-  readonly incoming = signal<Incoming | undefined>(undefined);
-  readonly note = signal<PhoneNote | undefined>(undefined);
-  readonly exchanges = signal<readonly Exchange[]>([]);
   readonly demonstration: Demonstration;
-  readonly #wallet: SimulatedWallet;
 
   constructor(demonstration: Demonstration) {
     this.demonstration = demonstration;
-    this.#wallet = new SimulatedWallet({
-      languages: navigator.languages,
-      onExchange: (exchange) => {
-        this.exchanges.value = [...this.exchanges.value, exchange].slice(-100);
-      },
-    });
   }
 
   /** The issuer offers a card. */
@@ -92,49 +67,14 @@ export class Play {
   }
 
   /** The phone reads a link, as if it had scanned the code. */
-  async scan({ id, link }: Turn): Promise<void> {
-    this.note.value = undefined;
-    try {
-      this.incoming.value = this.offers.value.some((turn) => turn.id === id)
-        ? { kind: 'offer', offer: await this.#wallet.readOffer(link), turn: id }
-        : { kind: 'request', request: await this.#wallet.readRequest(link), turn: id };
-    } catch (error) {
-      this.#say('bad', `The phone cannot use this: ${messageOf(error)}`);
-    }
-    await this.look();
-  }
-
-  async accept(offer: ReadOffer): Promise<void> {
-    await this.#act(async () => {
-      const { credentials } = await this.#wallet.accept(offer);
-      this.cards.value = this.#wallet.credentials;
-      this.#say('good', `${credentials.map(({ look }) => look.name).join(', ')}: now in this phone.`);
+  scan({ id, link }: Turn): Promise<void> {
+    return handset.scan(link, async (misbehaviour) => {
+      if (misbehaviour !== undefined)
+        this.requests.value = this.requests.value.map((one) =>
+          one.id === id ? { ...one, misbehaviour } : one,
+        );
+      await this.look();
     });
-  }
-
-  /** @param withheld places of the claims that the person does not want to show. */
-  async present(request: ReadRequest, misbehave: Misbehaviour | undefined): Promise<void> {
-    const turn = this.incoming.value?.turn;
-    await this.#act(async () => {
-      const answer = await this.#wallet.present(request, misbehave && { misbehave });
-      this.requests.value = this.requests.value.map((one) =>
-        one.id === turn && misbehave !== undefined ? { ...one, misbehaviour: misbehave } : one,
-      );
-      this.#sayAnswer(answer, misbehave);
-    });
-  }
-
-  async decline(request: ReadRequest): Promise<void> {
-    await this.#act(async () => {
-      await this.#wallet.decline(request);
-      this.#say('good', 'Declined: nothing was shown, and the verifier knows that.');
-    });
-  }
-
-  /** Who does not want an offer just leaves it. */
-  dismiss(): void {
-    this.incoming.value = undefined;
-    this.#say('good', 'Left. The offer stays open until it ends.');
   }
 
   async revoke({ id }: Turn): Promise<void> {
@@ -149,41 +89,23 @@ export class Play {
     const { issuer, verifier } = this.demonstration;
     await Promise.all([refresh(this.offers, issuer), refresh(this.requests, verifier)]);
   }
-
-  async #act(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      this.#say('bad', messageOf(error));
-    }
-    this.incoming.value = undefined;
-    await this.look();
-  }
-
-  #sayAnswer(answer: Presented, misbehave: Misbehaviour | undefined): void {
-    const { status, body } = answer.repeated ?? answer;
-    const said = String(body['error_description'] ?? body['error'] ?? '');
-    if (misbehave === 'decline')
-      this.#say('good', 'Declined: nothing was shown, and the verifier knows that.');
-    else if (status === 200) this.#say('good', 'Shown. The verifier took it.');
-    else this.#say('bad', `Refused (${status}). ${said}`);
-  }
-
-  #say(tone: PhoneNote['tone'], text: string): void {
-    this.note.value = { tone, text };
-  }
 }
 
 async function refresh(turns: Signal<readonly Turn[]>, who: Demonstration['issuer']): Promise<void> {
   const open = turns.value.filter(({ status }) => status === 'active' || status === 'fetched');
-  const seen = await Promise.all(
-    open.map(async ({ id }) => [id, await ask<Seen>(who, 'GET', `/session/${id}`)] as const),
-  );
+  const seen = await Promise.all(open.map(async ({ id }) => [id, await read(who, id)] as const));
   const news = new Map(seen);
   turns.value = turns.value.map((turn) => {
     const now = news.get(turn.id);
     return now === undefined ? turn : { ...turn, ...told(now) };
   });
+}
+
+/** Masked while it goes on; what was verified is shown on record, as on every page. */
+async function read(who: Demonstration['issuer'], id: string): Promise<Seen> {
+  const seen = await ask<Seen>(who, 'GET', `/session/${id}`, { query: { values: 'masked' } });
+  const isVerified = seen.status === 'completed' && seen.credentials !== undefined;
+  return isVerified ? ask<Seen>(who, 'POST', `/session/${id}/show`) : seen;
 }
 
 function told({ status, credentials, report, failure }: Seen): Partial<Turn> {
@@ -198,8 +120,4 @@ function told({ status, credentials, report, failure }: Seen): Partial<Turn> {
     ...(reason !== undefined && { reason }),
     ...(values !== undefined && { learned: values }),
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { Problem } from '../../parts/problem.tsx';
 import type { PageProps } from '../../shell/pages.ts';
+import { isPlaying } from '../../shell/playing.ts';
 import { demonstrate } from './demonstration.ts';
 import type * as Game from './game.tsx';
 
@@ -39,6 +40,7 @@ function Beginning({ identity }: Pick<PageProps, 'identity'>) {
     try {
       const demonstration = await demonstrate(identity, (step) => setDone((steps) => [...steps, step]));
       const { Game: View, Play } = await loadGame();
+      isPlaying.value = true;
       begun.value = { play: new Play(demonstration), View };
     } catch (error) {
       setFault(error);

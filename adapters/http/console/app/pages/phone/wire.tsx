@@ -1,9 +1,9 @@
 import type { Exchange } from '../../../../../../tools/wallet/core/index.ts';
-import type { Play } from './play.ts';
+import { handset } from './handset.ts';
 
 /** What the phone sent and got: the protocols, for those who want to see them. */
-export function Wire({ play }: { readonly play: Play }) {
-  const exchanges = play.exchanges.value;
+export function Wire() {
+  const exchanges = handset.exchanges.value;
   if (exchanges.length === 0) return null;
   return (
     <details class="wire">
@@ -26,7 +26,9 @@ export function Wire({ play }: { readonly play: Play }) {
           </li>
         ))}
       </ol>
-      <p class="fine">Made-up people: nothing here is hidden. Tokens are of this window and end soon.</p>
+      <p class="fine">
+        This is your own phone, so nothing is hidden. Its tokens are of this window and end soon.
+      </p>
     </details>
   );
 }

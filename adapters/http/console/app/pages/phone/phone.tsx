@@ -7,34 +7,40 @@ import {
   type ReadRequest,
 } from '../../../../../../tools/wallet/core/index.ts';
 import { CardView } from './card-view.tsx';
-import type { Play } from './play.ts';
+import { handset } from './handset.ts';
 import { Wire } from './wire.tsx';
 
 /** The phone: a wallet of other people’s code, whose keys live in this window. */
-export function Phone({ play }: { readonly play: Play }) {
-  const incoming = play.incoming.value;
-  const note = play.note.value;
+export function Phone() {
+  const incoming = handset.incoming.value;
+  const note = handset.note.value;
   return (
     <section id="phone" aria-labelledby="phone-title">
       <h2 id="phone-title">Phone</h2>
       <p class="fine">Holds. Its keys are in this window and end with it.</p>
       <div class="phone">
         <div role="status">{note !== undefined && <p class={`outcome ${note.tone}`}>{note.text}</p>}</div>
-        {incoming?.kind === 'offer' && <Consent play={play} offer={incoming.offer} />}
-        {incoming?.kind === 'request' && <Asked key={incoming.turn} play={play} request={incoming.request} />}
-        {incoming === undefined && <Cards play={play} />}
+        {incoming?.kind === 'offer' && <Consent offer={incoming.offer} />}
+        {incoming?.kind === 'request' && (
+          <Asked key={String(incoming.request.payload['nonce'])} request={incoming.request} />
+        )}
+        {incoming === undefined && <Cards />}
+        {incoming === undefined && handset.hasPromises && (
+          <button type="button" onClick={() => void handset.fetchPromised()}>
+            Fetch what was promised
+          </button>
+        )}
       </div>
-      <Wire play={play} />
+      <Wire />
     </section>
   );
 }
 
-function Cards({ play }: { readonly play: Play }) {
-  if (play.cards.value.length === 0)
-    return <p class="empty">No cards yet. Have the university offer one, and open the offer here.</p>;
+function Cards() {
+  if (handset.cards.value.length === 0) return <p class="empty">No cards yet. Open an offer here.</p>;
   return (
     <ul class="cards" aria-label="Cards">
-      {play.cards.value.map((card) => (
+      {handset.cards.value.map((card) => (
         <li key={card.id}>
           <CardView card={card} />
         </li>
@@ -43,8 +49,9 @@ function Cards({ play }: { readonly play: Play }) {
   );
 }
 
-function Consent({ play, offer }: { readonly play: Play; readonly offer: ReadOffer }) {
+function Consent({ offer }: { readonly offer: ReadOffer }) {
   const [isBusy, setBusy] = useState(false);
+  const [code, setCode] = useState('');
   return (
     <div class="consent">
       <h3>Add to this phone?</h3>
@@ -59,19 +66,33 @@ function Consent({ play, offer }: { readonly play: Play; readonly offer: ReadOff
           <p class="fine">It says: {labels.map(({ name }) => name).join(', ')}</p>
         </div>
       ))}
+      {offer.txCode !== undefined && (
+        <label>
+          {offer.txCode.description ?? 'Transaction code, which the issuer told you by another way'}
+          <input
+            value={code}
+            inputMode={offer.txCode.inputMode}
+            autocomplete="one-time-code"
+            onInput={(event) => setCode(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      {offer.grant === 'authorization_code' && (
+        <p class="fine">The issuer wants you on a page of its own first, which this phone cannot open.</p>
+      )}
       <div class="actions">
         <button
           type="button"
           aria-busy={isBusy}
-          disabled={isBusy}
+          disabled={isBusy || offer.grant === 'authorization_code'}
           onClick={() => {
             setBusy(true);
-            void play.accept(offer);
+            void handset.accept(offer, offer.txCode === undefined ? undefined : code.trim());
           }}
         >
           Add
         </button>
-        <button type="button" class="quiet" onClick={() => play.dismiss()}>
+        <button type="button" class="quiet" onClick={() => handset.dismiss()}>
           Not now
         </button>
       </div>
@@ -79,7 +100,7 @@ function Consent({ play, offer }: { readonly play: Play; readonly offer: ReadOff
   );
 }
 
-function Asked({ play, request }: { readonly play: Play; readonly request: ReadRequest }) {
+function Asked({ request }: { readonly request: ReadRequest }) {
   const [misbehave, setMisbehave] = useState<Misbehaviour | ''>('');
   const [isBusy, setBusy] = useState(false);
   const { verifier, queries } = request;
@@ -91,7 +112,7 @@ function Asked({ play, request }: { readonly play: Play; readonly request: ReadR
   );
   return (
     <div class="consent">
-      <h3>{verifier.name ?? verifier.signer?.subject ?? 'Somebody'} asks</h3>
+      <h3>{verifier.name ?? commonName(verifier.signer?.subject) ?? 'Somebody'} asks</h3>
       <p class="fine">
         {verifier.signer === undefined
           ? 'Nobody signed this request.'
@@ -154,16 +175,21 @@ function Asked({ play, request }: { readonly play: Play; readonly request: ReadR
             class={misbehave === '' ? '' : 'grave'}
             onClick={() => {
               setBusy(true);
-              void play.present(request, misbehave === '' ? undefined : misbehave);
+              void handset.present(request, misbehave === '' ? undefined : misbehave);
             }}
           >
             {misbehave === '' ? 'Show' : 'Cheat'}
           </button>
         )}
-        <button type="button" class="quiet" disabled={isBusy} onClick={() => void play.decline(request)}>
+        <button type="button" class="quiet" disabled={isBusy} onClick={() => void handset.decline(request)}>
           Decline
         </button>
       </div>
     </div>
   );
+}
+
+/** What a certificate calls its owner. */
+function commonName(subject = ''): string | undefined {
+  return /(?:^|,\s*)CN=((?:[^,\\]|\\.)+)/.exec(subject)?.[1];
 }

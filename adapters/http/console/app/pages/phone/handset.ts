@@ -1,0 +1,132 @@
+import { signal } from '@preact/signals';
+import {
+  type Exchange,
+  type Misbehaviour,
+  type Presented,
+  type ReadOffer,
+  type ReadRequest,
+  SimulatedWallet,
+  type StoredCredential,
+} from '../../../../../../tools/wallet/core/index.ts';
+
+export type Incoming =
+  | { readonly kind: 'offer'; readonly offer: ReadOffer }
+  | { readonly kind: 'request'; readonly request: ReadRequest };
+
+/** What a phone says at the end of something. */
+export type PhoneNote = { readonly tone: 'good' | 'bad'; readonly text: string };
+
+/** Hears when the phone did something, so that others look what became of it. */
+export type Heard = (misbehaviour: Misbehaviour | undefined) => Promise<void>;
+
+/** The phone of this window: its cards and keys end with it. */
+export class Handset {
+  readonly cards = signal<readonly StoredCredential[]>([]);
+  readonly incoming = signal<Incoming | undefined>(undefined);
+  readonly note = signal<PhoneNote | undefined>(undefined);
+  readonly exchanges = signal<readonly Exchange[]>([]);
+  readonly #wallet: SimulatedWallet;
+  #heard: Heard = async () => {};
+
+  constructor() {
+    this.#wallet = new SimulatedWallet({
+      languages: navigator.languages,
+      onExchange: (exchange) => {
+        this.exchanges.value = [...this.exchanges.value, exchange].slice(-100);
+      },
+    });
+  }
+
+  /** Reads a link, as if it had scanned the code. @param heard what is told when the person has decided. */
+  async scan(link: string, heard: Heard = async () => {}): Promise<void> {
+    this.note.value = undefined;
+    this.#heard = heard;
+    try {
+      this.incoming.value = isOffer(link)
+        ? { kind: 'offer', offer: await this.#wallet.readOffer(link) }
+        : { kind: 'request', request: await this.#wallet.readRequest(link) };
+    } catch (error) {
+      this.#say('bad', `The phone cannot use this: ${messageOf(error)}`);
+    }
+    await heard(undefined);
+  }
+
+  /** @param txCode what the issuer told the person by another way. */
+  async accept(offer: ReadOffer, txCode?: string): Promise<void> {
+    await this.#act(undefined, async () => {
+      const { credentials, promised } = await this.#wallet.accept(
+        offer,
+        txCode === undefined ? {} : { txCode },
+      );
+      this.cards.value = this.#wallet.credentials;
+      const names = credentials.map(({ look }) => look.name).join(', ');
+      if (credentials.length > 0) this.#say('good', `${names}: now in this phone.`);
+      else this.#say('good', `The issuer promised ${promised.length} for later.`);
+    });
+  }
+
+  async present(request: ReadRequest, misbehave: Misbehaviour | undefined): Promise<void> {
+    await this.#act(misbehave, async () => {
+      const answer = await this.#wallet.present(request, misbehave && { misbehave });
+      this.#sayAnswer(answer);
+    });
+  }
+
+  async decline(request: ReadRequest): Promise<void> {
+    await this.#act(undefined, async () => {
+      await this.#wallet.decline(request);
+      this.#say('good', 'Declined: nothing was shown, and the verifier knows that.');
+    });
+  }
+
+  /** Asks for what was promised. */
+  async fetchPromised(): Promise<void> {
+    await this.#act(undefined, async () => {
+      const come = await this.#wallet.fetchPromised();
+      this.cards.value = this.#wallet.credentials;
+      this.#say('good', come.length === 0 ? 'Nothing has come yet.' : `${come.length} came.`);
+    });
+  }
+
+  get hasPromises(): boolean {
+    return this.#wallet.promised.length > 0;
+  }
+
+  /** Who does not want an offer just leaves it. */
+  dismiss(): void {
+    this.incoming.value = undefined;
+    this.#say('good', 'Left. The offer stays open until it ends.');
+  }
+
+  async #act(misbehaviour: Misbehaviour | undefined, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#say('bad', messageOf(error));
+    }
+    this.incoming.value = undefined;
+    await this.#heard(misbehaviour);
+  }
+
+  #sayAnswer(answer: Presented): void {
+    const { status, body } = answer.repeated ?? answer;
+    const said = String(body['error_description'] ?? body['error'] ?? '');
+    if (status === 200) this.#say('good', 'Shown. The verifier took it.');
+    else this.#say('bad', `Refused (${status}). ${said}`);
+  }
+
+  #say(tone: PhoneNote['tone'], text: string): void {
+    this.note.value = { tone, text };
+  }
+}
+
+/** The one of this window. */
+export const handset = new Handset();
+
+function isOffer(link: string): boolean {
+  return /credential_offer(_uri)?=/.test(link);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

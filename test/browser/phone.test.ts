@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import type { Browser } from 'playwright-core';
+import { buildConsole } from '../support/console.ts';
+import { Shop } from '../support/present.ts';
+import { expectAccessible, expectFits } from './support/accessible.ts';
+import { openBrowser, openWindow } from './support/browser.ts';
+
+const SECRET = 'a-secret-of-this-very-client';
+
+describe('the phone of the console', function () {
+  this.timeout(60_000);
+  let browser: Browser | undefined;
+  let shop: Shop;
+
+  before(async function () {
+    browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    buildConsole();
+    shop = await Shop.open();
+    const client = { clientId: 'clerk', roles: ['issuance:offer'], secret: SECRET };
+    expect((await shop.call('POST', '/client', client, shop.acme.token)).status).to.equal(201);
+  });
+  after(async () => {
+    await browser?.close();
+    await shop?.close();
+  });
+
+  it('takes offers of one’s own, with a transaction code, and refuses what is none', async () => {
+    const { address } = shop.service;
+    const { page, faults } = await openWindow(browser as Browser, address, { width: 390, dark: true });
+    await page.goto(`${address}/console#phone`);
+    await page.getByLabel('Client id').fill('clerk');
+    await page.getByLabel('Client secret').fill(SECRET);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    const scan = async (link: string) => {
+      await page.getByLabel('Link of an offer or a request').fill(link);
+      await page.getByRole('button', { name: 'Open in the phone' }).click();
+    };
+    await scan('https://nothing.example/');
+    await page.getByText('The phone cannot use this').waitFor();
+    const body = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card-status'],
+      tx_code: '4711',
+    };
+    const offer = await shop.call('POST', '/issuer/offer', body, shop.acme.token);
+    expect(offer.status, offer.text).to.equal(201);
+    await scan(offer.body.uri);
+    await page.getByLabel(/Transaction code/).fill('4712');
+    await page.locator('.phone').getByRole('button', { name: 'Add' }).click();
+    await page.locator('.phone .outcome.bad').waitFor();
+    await scan(offer.body.uri);
+    await page.getByLabel(/Transaction code/).fill('4711');
+    await expectAccessible(page, 'consent');
+    await expectFits(page, 'consent');
+    await page.locator('.phone').getByRole('button', { name: 'Add' }).click();
+    await page.getByText('now in this phone').waitFor();
+    expect(page.url()).not.to.include('code');
+    expect(faults.filter((fault) => !fault.includes('nothing.example'))).to.deep.equal([]);
+  });
+});
