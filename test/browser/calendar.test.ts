@@ -58,7 +58,7 @@ describe('the calendar', function () {
 
   it('is not shown to those whom the interface refuses', async () => {
     const page = await visitors.as(['issuance:offer'], 'calendar');
-    await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+    await page.getByRole('link', { name: 'Sessions' }).waitFor();
     expect(await page.getByRole('link', { name: 'Calendar' }).count()).to.equal(0);
   });
 });

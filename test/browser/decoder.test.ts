@@ -77,6 +77,7 @@ describe('Ctrl-K and the page of the decoder', function () {
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
   async function paste(page: Page, text: string): Promise<void> {
+    await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('Control+k');
     await page.getByLabel('Find a page, or paste anything').fill(text);
     await page.keyboard.press('Enter');
