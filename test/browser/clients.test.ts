@@ -100,7 +100,7 @@ describe('the page of clients', function () {
 
   it('is not shown to those whom the interface refuses', async () => {
     const page = await visitors.as(['issuance:offer'], 'clients');
-    await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+    await page.getByRole('link', { name: 'Sessions' }).waitFor();
     expect(await page.getByRole('link', { name: 'Clients' }).count()).to.equal(0);
     expect(await page.getByRole('link', { name: 'Audit log' }).count()).to.equal(0);
   });

@@ -192,6 +192,14 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect([suspended, active]).to.deep.equal(['suspended', 'active']);
   });
 
+  it('let a tenant end by itself, and take it back', async () => {
+    const operator = `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`;
+    const [end = ''] = await follow('A tenant for a while', operator);
+    expect(new Date(end).getTime() - Date.now()).to.be.within(29.9 * 86_400_000, 30.1 * 86_400_000);
+    const stays = await type(`${operator}\ncall PATCH /tenant/acme '{"endsAt":null}' | jq -r .endsAt`);
+    expect(stays).to.equal('null');
+  });
+
   it('end a client secret that leaked, with its tokens', async () => {
     const secret = await type(`${ADMINISTRATOR}\ncall POST /client/shop/rotate-secret | jq -r .secret`);
     const token = await type(`token shop '${secret}'`);

@@ -41,6 +41,7 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     Clocks: [OPERATING],
     Logs: [OPERATING],
     'A tenant that floods': [OPERATING, OPERATING, OPERATING],
+    'A tenant for a while': [OPERATING],
     'A client secret that leaked': [OPERATING, OPERATING],
     'A signing key that is compromised': [OPERATING],
     'Somebody asks for erasure': [OPERATING, OPERATING, OPERATING],

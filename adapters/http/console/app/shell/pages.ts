@@ -72,6 +72,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/status/status.tsx'),
   },
   {
+    name: 'calendar',
+    title: 'Calendar',
+    group: 'Operate',
+    may: (identity) => ofService(identity) || anyOf('issuance:manage', 'presentation:manage')(identity),
+    load: () => import('../pages/calendar/calendar.tsx'),
+  },
+  {
     name: 'clients',
     title: 'Clients',
     group: 'Operate',
@@ -84,5 +91,12 @@ export const PAGES: readonly PageEntry[] = [
     group: 'Operate',
     may: (identity) => ofService(identity) || anyOf('clients:manage')(identity),
     load: () => import('../pages/audit/audit.tsx'),
+  },
+  {
+    name: 'decode',
+    title: 'Decoder',
+    group: 'Work',
+    may: () => true,
+    load: () => import('../pages/decoder/decoder.tsx'),
   },
 ];

@@ -28,7 +28,7 @@ export function Shell() {
         {open === undefined ? <Nothing /> : <OpenPage entry={open} identity={identity} />}
       </main>
       <Said />
-      <Palette pages={pages} />
+      <Palette pages={pages} identity={identity} />
     </div>
   );
 }

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { recognise } from '../../adapters/http/console/app/pages/decoder/recognise.ts';
+import { DIPLOMA, UNIVERSITY } from '../../adapters/http/console/app/pages/playground/samples.ts';
+import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
+import { expectAccessible, expectFits } from './support/accessible.ts';
+import { Visitors } from './support/visitors.ts';
+
+const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const PAYLOAD = { vct: 'urn:example:degree', exp: 1_700_000_000, _sd: ['x'] };
+const SD_JWT = `${encoded({ alg: 'ES256', typ: 'dc+sd-jwt' })}.${encoded(PAYLOAD)}.c2ln~${encoded(['salt', 'given_name', 'Ada'])}~`;
+const STATUS = `${encoded({ alg: 'ES256', typ: 'statuslist+jwt' })}.${encoded({ sub: 'https://x' })}.c2ln`;
+
+describe('the decoder', () => {
+  const sentence = (text: string) => recognise(text)?.sentence;
+
+  it('says what a text is', () => {
+    expect(sentence(SD_JWT)).to.match(
+      /^A credential \(SD-JWT\) of type urn:example:degree, 1 claim disclosed\. It ended/,
+    );
+    expect(sentence(STATUS)).to.match(/status list/);
+    expect(sentence('openid-credential-offer://?credential_offer_uri=https%3A%2F%2Fx%2Foffer')).to.match(
+      /offers/,
+    );
+    expect(sentence('openid4vp://?client_id=x&request_uri=https%3A%2F%2Fx')).to.match(/asks a wallet/);
+    expect(sentence(`did:jwk:${encoded({ kty: 'EC' })}`)).to.match(/did:jwk/);
+    expect(recognise('did:web:id.example:acme')?.parts[0]?.value).to.equal(
+      'https://id.example/acme/did.json',
+    );
+    expect(sentence('{"kty":"EC"}')).to.equal('A key (JWK, EC).');
+  });
+
+  it('shows what an SD-JWT discloses', () => {
+    expect(recognise(SD_JWT)?.parts.find(({ title }) => title === 'Disclosures')?.value).to.deep.equal([
+      { given_name: 'Ada' },
+    ]);
+  });
+
+  it('writes an mdoc in diagnostic notation', () => {
+    const mdoc = encodeCbor(
+      new Map([['issuerAuth', embed(encodeCbor(new Map([['docType', 'org.iso.18013.5.1.mDL']])))]]),
+    );
+    const found = recognise(mdoc.toString('base64url'));
+    expect(found?.sentence).to.match(/IssuerSigned/);
+    expect(found?.parts[0]?.value).to.match(
+      /"issuerAuth": 24\(<<\{\s+"docType": "org\.iso\.18013\.5\.1\.mDL"\s+\}>>\)/,
+    );
+  });
+
+  it('knows nothing of what is nothing, cut off, or made to cost', () => {
+    const deep = Buffer.from(`${'81'.repeat(5_000)}00`, 'hex').toString('base64url');
+    const many = Buffer.from('9b7fffffffffffffff', 'hex').toString('base64url');
+    for (const text of [
+      '',
+      'mwuyxyp1ddj-7z',
+      'hello',
+      SD_JWT.slice(0, 40),
+      'a.b.c',
+      deep,
+      many,
+      'x'.repeat(1_000_001),
+    ])
+      expect(recognise(text), text.slice(0, 60)).to.equal(undefined);
+  });
+});
+
+describe('Ctrl-K and the page of the decoder', function () {
+  this.timeout(60_000);
+  let visitors: Visitors;
+
+  before(async function () {
+    const started = await Visitors.start();
+    if (started === undefined) return this.skip();
+    visitors = started;
+  });
+  after(() => visitors?.served.close());
+  afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
+
+  async function paste(page: Page, text: string): Promise<void> {
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByLabel('Find a page, or paste anything').fill(text);
+    await page.keyboard.press('Enter');
+  }
+  const call = (method: string, path: string, json?: unknown) =>
+    visitors.served.service.call(method, path, {
+      token: visitors.token,
+      ...(json !== undefined && { json }),
+    });
+
+  it('takes apart what is pasted, and leaves it nowhere', async () => {
+    const page = await visitors.as(['clients:manage'], '');
+    await paste(page, SD_JWT);
+    await page.getByText('A credential (SD-JWT) of type urn:example:degree').waitFor();
+    await page.getByText('given_name').waitFor();
+    await expectAccessible(page, 'an SD-JWT');
+    expect(page.url()).to.match(/#decode$/);
+    const kept = await page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state])',
+    );
+    expect(kept).to.equal('[{},{},null]');
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('given_name').waitFor({ state: 'detached' });
+  });
+
+  it('reads a certificate', async () => {
+    const { body } = await call('GET', '/key-chain/signing');
+    const page = await visitors.as(['clients:manage'], 'decode');
+    await page.getByLabel('Paste anything', { exact: true }).fill(body.rootCertificate);
+    await page.getByText(/^A certificate of .* it ends in \d+ days/).waitFor();
+    await page.getByText('keyCertSign').waitFor();
+    await expectAccessible(page, 'a certificate');
+  });
+
+  it('leads to the session that a link is of', async () => {
+    await call('POST', '/issuer/config', UNIVERSITY);
+    const made = await call('POST', '/issuer/credentials', DIPLOMA);
+    expect(made.status, made.text).to.equal(201);
+    const offer = await call('POST', '/issuer/offer', {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: [DIPLOMA.id],
+    });
+    expect(offer.status, offer.text).to.be.lessThan(300);
+    const page = await visitors.as(['issuance:offer'], '');
+    await paste(page, offer.body.uri);
+    await page.waitForURL(`**/console#sessions/${offer.body.session}`);
+    // Nothing of it is in what is asked of the service for somebody who sees no sessions.
+    const other = await visitors.as(['clients:manage'], '');
+    await paste(other, offer.body.uri);
+    await other.getByText('A link that offers a credential').waitFor();
+  });
+
+  it('goes to pages by name, by keyboard', async () => {
+    const page = await visitors.as(['clients:manage'], 'decode');
+    await page.keyboard.press('Control+k');
+    await expectAccessible(page, 'the palette');
+    await page.keyboard.press('Escape');
+    await paste(page, 'audit');
+    await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+  });
+
+  it('fits a phone in the dark', async () => {
+    const page = await visitors.as(['clients:manage'], 'decode', { width: 390, dark: true });
+    await page.getByLabel('Paste anything', { exact: true }).fill(SD_JWT);
+    await page.getByText('given_name').waitFor();
+    await expectFits(page, 'decoder at 390 px');
+    await expectAccessible(page, 'decoder in the dark');
+  });
+});
