@@ -11,6 +11,7 @@ import { Time } from '../../parts/time.tsx';
 import { ValueTree } from '../../parts/value-tree.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
+import { openInPhone } from '../phone/wanted.ts';
 import { Deferred } from './deferred.tsx';
 import { useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
@@ -60,6 +61,9 @@ function Invitation({ session }: { readonly session: SessionRecord }) {
       <p>
         <code>{link}</code> <Copy text={link} label="Copy link" />
       </p>
+      <button type="button" onClick={() => openInPhone(link)}>
+        Open in the phone of this window
+      </button>
       <Reachable link={link} />
     </section>
   );
