@@ -5,6 +5,7 @@ import { Said } from '../parts/said.tsx';
 import { choose, current, identities, leave } from './identities.ts';
 import { Login } from './login.tsx';
 import { OpenPage } from './open-page.tsx';
+import { Openable } from './openable.ts';
 import { PAGES, type PageEntry } from './pages.ts';
 import { Palette } from './palette.tsx';
 import { goTo, linkTo, place } from './place.ts';
@@ -25,7 +26,9 @@ export function Shell() {
       <Header pages={pages} />
       <Navigation pages={pages} open={open} />
       <main id="content" tabIndex={-1}>
-        {open === undefined ? <Nothing /> : <OpenPage entry={open} identity={identity} />}
+        <Openable.Provider value={pages.map(({ name }) => name)}>
+          {open === undefined ? <Nothing /> : <OpenPage entry={open} identity={identity} />}
+        </Openable.Provider>
       </main>
       <Said />
       <Palette pages={pages} identity={identity} />

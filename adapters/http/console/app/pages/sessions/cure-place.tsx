@@ -1,17 +1,16 @@
-import type { Identity } from '../../shell/identities.ts';
-import { PAGES } from '../../shell/pages.ts';
+import { useContext } from 'preact/hooks';
+import { Openable } from '../../shell/openable.ts';
 import { linkTo } from '../../shell/place.ts';
 import type { Cure } from './cures.ts';
 import type { SessionRecord } from './session-record.ts';
 
 type Props = {
-  readonly identity: Identity;
   readonly session: SessionRecord;
   readonly cure: Omit<Cure, 'what'>;
 };
 
 /** Where it is changed: a link to what has a page of its own and may be opened, else its name. */
-export function CurePlace({ identity, session, cure: { at, section } }: Props) {
+export function CurePlace({ session, cure: { at, section } }: Props) {
   const failed = session.deliveries?.find(({ result }) => result === 'failed');
   return (
     <>
@@ -19,7 +18,7 @@ export function CurePlace({ identity, session, cure: { at, section } }: Props) {
         session.configurationIds.map((id) => (
           <span key={id} class="place">
             {at === 'anchors' ? 'Trust anchors of ' : ''}
-            <Question identity={identity} id={id} />
+            <Question id={id} />
           </span>
         ))}
       {section?.includes('webhook') === true && failed?.detail !== undefined && (
@@ -30,9 +29,8 @@ export function CurePlace({ identity, session, cure: { at, section } }: Props) {
   );
 }
 
-function Question({ identity, id }: { readonly identity: Identity; readonly id: string }) {
-  const page = PAGES.find(({ name }) => name === 'questions');
-  if (page?.may(identity) === true) return <a href={linkTo('questions', id)}>{id}</a>;
+function Question({ id }: { readonly id: string }) {
+  if (useContext(Openable).includes('questions')) return <a href={linkTo('questions', id)}>{id}</a>;
   return (
     <>
       presentation configuration <code>{id}</code>

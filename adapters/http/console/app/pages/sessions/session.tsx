@@ -43,7 +43,7 @@ export function SessionPage({ identity, id }: PageProps) {
       {fault !== undefined && <Problem fault={fault} />}
       <SessionActions identity={identity} session={session} again={again} />
       <Deferred identity={identity} state={deferral} again={again} />
-      <Verdict identity={identity} session={session} />
+      <Verdict session={session} />
       {isOpen(session) && <Invitation session={session} />}
       <Timeline identity={identity} session={session} deferred={deferral.deferred} again={again} />
       <Values identity={identity} id={id} />

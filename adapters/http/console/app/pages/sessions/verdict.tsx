@@ -1,13 +1,12 @@
-import type { Identity } from '../../shell/identities.ts';
 import { CurePlace } from './cure-place.tsx';
 import { cureOf, FAILURE_PLACES } from './cures.ts';
 import { FAILURES, REASONS } from './explanations.ts';
 import type { Check, SessionRecord } from './session-record.ts';
 
-type Props = { readonly identity: Identity; readonly session: SessionRecord };
+type Props = { readonly session: SessionRecord };
 
 /** What came of a session: one sentence, then each check, the failed one open. */
-export function Verdict({ identity, session }: Props) {
+export function Verdict({ session }: Props) {
   const { report = [], failure } = session;
   const failed = report.find(({ result }) => result === 'failed');
   return (
@@ -16,12 +15,12 @@ export function Verdict({ identity, session }: Props) {
       <p>
         <strong>{sentenceOf(session, failed)}</strong>
       </p>
-      {failure !== undefined && <Cure identity={identity} session={session} failure={failure} />}
+      {failure !== undefined && <Cure session={session} failure={failure} />}
       {report.length > 0 && (
         <ul class="checks">
           {report.map((check, index) => (
             <li key={`${index} ${check.check}`}>
-              <CheckLine identity={identity} session={session} check={check} />
+              <CheckLine session={session} check={check} />
             </li>
           ))}
         </ul>
@@ -45,7 +44,7 @@ function sentenceOf({ status, kind, failure }: SessionRecord, failed: Check | un
 
 type CureProps = Props & { readonly failure: NonNullable<SessionRecord['failure']> };
 
-function Cure({ identity, session, failure: { code, message } }: CureProps) {
+function Cure({ session, failure: { code, message } }: CureProps) {
   return (
     <dl class="facts">
       <dt>Code</dt>
@@ -57,7 +56,7 @@ function Cure({ identity, session, failure: { code, message } }: CureProps) {
       <dt>What to do</dt>
       <dd>
         {FAILURES[code]?.[1] ?? 'see docs/troubleshooting.md'}{' '}
-        <CurePlace identity={identity} session={session} cure={FAILURE_PLACES[code] ?? {}} />
+        <CurePlace session={session} cure={FAILURE_PLACES[code] ?? {}} />
       </dd>
     </dl>
   );
@@ -65,7 +64,7 @@ function Cure({ identity, session, failure: { code, message } }: CureProps) {
 
 type CheckProps = Props & { readonly check: Check };
 
-function CheckLine({ identity, session, check: told }: CheckProps) {
+function CheckLine({ session, check: told }: CheckProps) {
   const { id, check, result, input, reason, detail, section } = told;
   const mark = result === 'passed' ? '✓' : '✗';
   const title = `${id === undefined ? '' : `${id}: `}${check}`;
@@ -88,7 +87,7 @@ function CheckLine({ identity, session, check: told }: CheckProps) {
         {reason !== undefined && <dt>What to change</dt>}
         {reason !== undefined && (
           <dd>
-            {cureOf(reason).what} <CurePlace identity={identity} session={session} cure={cureOf(reason)} />
+            {cureOf(reason).what} <CurePlace session={session} cure={cureOf(reason)} />
           </dd>
         )}
         {detail !== undefined && <dt>In detail</dt>}
