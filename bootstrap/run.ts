@@ -59,7 +59,10 @@ async function runWorkers(settings: Settings): Promise<void> {
 /** Whoever started a service of its own is logged in by the link; in production, or where a provider gives tokens, nobody is. */
 function tellOfConsole({ container }: RunningService, settings: Settings): void {
   if (settings.NODE_ENV === 'production') return;
-  const ticket = settings.OIDC === undefined ? `#ticket=${container.get(ConsoleTickets).issue()}` : '';
+  // Where others reach it, whoever reads what a start writes would be the operator.
+  const isHere = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(`${settings.PUBLIC_URL}/`);
+  const ticket =
+    settings.OIDC === undefined && isHere ? `#ticket=${container.get(ConsoleTickets).issue()}` : '';
   const note = ticket === '' ? '' : '  (logs in, once, within half an hour)';
   process.stderr.write(`Console: ${settings.PUBLIC_URL}/console${ticket}${note}\n`);
 }

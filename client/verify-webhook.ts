@@ -45,7 +45,7 @@ const MAX_SIGNATURES = 8;
  * Whether a call comes from your tenant, as it was sent, and just now (Standard Webhooks).
  * @param rawBody the body as it came, byte for byte: one that was parsed and written again is another.
  * @param secrets what `POST /webhook-secret/rotate` told; several while they are being changed.
- * @throws WebhookVerificationError; TypeError for a secret that is none.
+ * @throws WebhookVerificationError; TypeError for a secret that is none, and for a body that was parsed.
  */
 export async function verifyWebhook<N extends WebhookName = WebhookName>(
   headers: WebhookHeaders,
@@ -53,6 +53,11 @@ export async function verifyWebhook<N extends WebhookName = WebhookName>(
   secrets: string | readonly string[],
   { toleranceSeconds = 300, now = new Date() }: VerifyOptions = {},
 ): Promise<Delivery<N>> {
+  // A server that parses bodies by itself hands over an object here.
+  if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
+    throw new TypeError(
+      'give the body as it came, a string or bytes; one that was parsed cannot be verified',
+    );
   const keys = await Promise.all([secrets].flat().map(keyOf));
   const id = headerOf(headers, 'webhook-id');
   const timestamp = headerOf(headers, 'webhook-timestamp');

@@ -1,4 +1,4 @@
-import { invalidInput } from '../shared/failure.ts';
+import { Failure, invalidInput } from '../shared/failure.ts';
 import { SERVING, type TenantStatus } from './tenant-status.ts';
 
 /** For how long a tenant can be made at most, when it is said at all; leap years are not counted. */
@@ -20,9 +20,12 @@ export function isServing(tenant: Standing, now: Date): boolean {
 /**
  * When a tenant is to end.
  * @param wanted undefined: as it was; null: never.
- * @throws Failure `invalid_input` for a time that is over, or that is more than ten years away.
+ * @throws Failure `conflict` for a tenant whose time is over, `invalid_input` for a time that is over, or that is more than ten years away.
  */
 export function endOf(wanted: string | null | undefined, former: Date | null, now: Date): Date | null {
+  // What is over stays over, however long its removal takes.
+  if (former !== null && former <= now)
+    throw new Failure('conflict', 'the time of this tenant is over; it is being removed');
   if (wanted === undefined) return former;
   if (wanted === null) return null;
   const end = new Date(wanted);

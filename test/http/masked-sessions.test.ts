@@ -52,6 +52,22 @@ describe('a session without values of persons', () => {
     expect(await entries(id), 'masked, nobody is on record').to.deep.equal([]);
   });
 
+  it('has no free text about the transaction code, and no path of a webhook', async () => {
+    const made = await asAcme('POST', '/issuer/offer', {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card'],
+      tx_code: '98765432',
+      tx_code_description: `sent to ${PLANTED}`,
+      notifyWebhook: { url: `https://backend.example/${PLANTED}/x?of=${PLANTED}` },
+    });
+    expect(made.status, made.text).to.equal(201);
+    const { text, body } = await asAcme('GET', `/session/${made.body.session}?values=masked`);
+    expect(unfolded(text)).not.to.include(PLANTED);
+    expect(text).not.to.match(/"length":\s*8/);
+    expect(body.notifyWebhook.url).to.equal('https://backend.example/•••');
+  });
+
   it('has none of the claims that were verified', async () => {
     const asked = await shop.ask('check');
     const answer = await present(shop.service, asked, held);

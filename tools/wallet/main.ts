@@ -93,7 +93,9 @@ async function accept(
   const back = await ReturnAddress.open();
   try {
     const authorization = await wallet.authorize(offer, back.url);
-    console.log(`Open this in a browser on this machine, and approve:\n\n  ${authorization.url}\n`);
+    console.log(
+      `Open this in a browser on this machine, and approve:\n\n  ${plain(new URL(authorization.url).href)}\n`,
+    );
     return await authorization.complete(await back.returned);
   } finally {
     back.close();

@@ -43,11 +43,11 @@ export function maskSession(view: View): View {
   const { credentials, failure, report, deliveries, attempts, offer, requestObject } = view;
   const masked: Record<string, unknown> = {
     ...view,
-    redirectUri: view.redirectUri && withoutQuery(view.redirectUri),
+    redirectUri: view.redirectUri && originOf(view.redirectUri),
     notifyWebhook: view.notifyWebhook && withPlainAddress(view.notifyWebhook),
     parsedWebhook: view.parsedWebhook && withPlainAddress(view.parsedWebhook),
     credentialPayload: view.credentialPayload && maskRequest(view.credentialPayload as JsonObject),
-    offer: offer && maskQueries(offer as JsonObject),
+    offer: offer && maskQueries(maskCode(offer as JsonObject)),
     requestObject: requestObject && maskRequestObject(requestObject),
     transaction_data: view.transaction_data?.map((data) => maskTransaction(data as Json)),
     auth_queries: view.auth_queries && maskLeaves(view.auth_queries as Json),
@@ -75,13 +75,25 @@ function maskLeaves(value: Json): Json {
   return mapMembers(value, (_name, inner) => maskLeaves(inner));
 }
 
+/** What the issuer tells a person of the transaction code is free text, and how long it is helps who guesses. */
+function maskCode(offer: JsonObject): JsonObject {
+  const { grants } = offer;
+  if (!isJsonObject(grants)) return offer;
+  const masked = mapMembers(grants, (_name, grant) =>
+    isJsonObject(grant) && grant['tx_code'] !== undefined
+      ? { ...grant, tx_code: maskLeaves(grant['tx_code']) }
+      : grant,
+  );
+  return { ...offer, grants: masked };
+}
+
 function maskRequest(body: JsonObject): JsonObject {
   return mapMembers(body, (name, value) => {
     if (PLAIN_OF_REQUEST.has(name)) return value;
     if (name === 'credentialClaims' && isJsonObject(value))
       return mapMembers(value, (_id, source) => maskSource(source));
     if (name === 'transaction_data' && Array.isArray(value)) return value.map(maskTransaction);
-    if (name === 'redirectUri' && typeof value === 'string') return withoutQuery(value);
+    if (name === 'redirectUri' && typeof value === 'string') return originOf(value);
     if (/webhook$/i.test(name) && isJsonObject(value)) return withPlainAddress(value);
     return maskLeaves(value);
   });
@@ -122,11 +134,13 @@ function maskRequestObject(compact: string): string {
 }
 
 function withPlainAddress<T extends { readonly url?: unknown }>(webhook: T): T {
-  return typeof webhook.url === 'string' ? { ...webhook, url: withoutQuery(webhook.url) } : webhook;
+  return typeof webhook.url === 'string' ? { ...webhook, url: originOf(webhook.url) } : webhook;
 }
 
-function withoutQuery(address: string): string {
-  return address.replace(/[?#].*$/s, `?${MASK}`);
+/** Of an address its origin: paths name customers and orders, too. */
+function originOf(address: string): string {
+  const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(address)?.[0];
+  return origin === undefined ? MASK : origin === address ? address : `${origin}/${MASK}`;
 }
 
 function mapMembers(object: JsonObject, change: (name: string, value: Json) => Json): JsonObject {

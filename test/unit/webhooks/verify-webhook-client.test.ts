@@ -104,6 +104,8 @@ describe('verifyWebhook of the client', () => {
       );
     }
     const missing = undefined as unknown as string;
+    const parsed = {} as unknown as string;
+    expect(await nameOf(verifyWebhook(headers, parsed, present, { now }))).to.equal('TypeError');
     expect(await nameOf(verifyWebhook(headers, body, missing, { now }))).to.equal('TypeError');
   });
 });

@@ -41,7 +41,10 @@ function leaves(claims: { readonly [name: string]: Json }, above: readonly strin
   });
 }
 
-function nameOf(path: readonly string[], labels: StoredCredential['labels']): string {
+export function nameOf(
+  path: readonly (string | number | null)[],
+  labels: StoredCredential['labels'],
+): string {
   const found = labels.find((label) => label.path.join('\n') === path.join('\n'));
-  return found?.name ?? (path.at(-1) ?? '').replaceAll('_', ' ');
+  return found?.name ?? String(path.at(-1) ?? '').replaceAll('_', ' ');
 }

@@ -39,7 +39,11 @@ export class Handset {
 
   /** Reads a link, as if it had scanned the code. @param heard what is told when the person has decided. */
   async scan(link: string, heard: Heard = async () => {}): Promise<void> {
-    this.note.value = undefined;
+    const left = this.incoming.value?.kind;
+    this.note.value =
+      left === undefined
+        ? undefined
+        : { tone: 'bad', text: `The ${left} before was left unanswered. It is open until it ends.` };
     this.#heard = heard;
     try {
       this.incoming.value = isOffer(link)
@@ -112,7 +116,7 @@ export class Handset {
     const { status, body } = answer.repeated ?? answer;
     const said = String(body['error_description'] ?? body['error'] ?? '');
     if (status === 200) this.#say('good', 'Shown. The verifier took it.');
-    else this.#say('bad', `Refused (${status}). ${said}`);
+    else this.#say('bad', `Refused (${status}): ${said}. Why is told to the verifier alone.`);
   }
 
   #say(tone: PhoneNote['tone'], text: string): void {

@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import {
   canMisbehave,
   MISBEHAVIOURS,
@@ -6,7 +7,7 @@ import {
   type ReadOffer,
   type ReadRequest,
 } from '../../../../../../tools/wallet/core/index.ts';
-import { CardView } from './card-view.tsx';
+import { CardView, nameOf } from './card-view.tsx';
 import { handset } from './handset.ts';
 import { Wire } from './wire.tsx';
 
@@ -54,7 +55,7 @@ function Consent({ offer }: { readonly offer: ReadOffer }) {
   const [code, setCode] = useState('');
   return (
     <div class="consent">
-      <h3>Add to this phone?</h3>
+      <Prompt>Add to this phone?</Prompt>
       <p>
         <strong>{offer.issuer.name}</strong> offers:
       </p>
@@ -112,7 +113,7 @@ function Asked({ request }: { readonly request: ReadRequest }) {
   );
   return (
     <div class="consent">
-      <h3>{verifier.name ?? commonName(verifier.signer?.subject) ?? 'Somebody'} asks</h3>
+      <Prompt>{verifier.name ?? commonName(verifier.signer?.subject) ?? 'Somebody'} asks</Prompt>
       <p class="fine">
         {verifier.signer === undefined
           ? 'Nobody signed this request.'
@@ -141,7 +142,7 @@ function Asked({ request }: { readonly request: ReadRequest }) {
             <dl>
               {match.claims.map(({ path, value }) => (
                 <div key={path.join('.')}>
-                  <dt>{String(path.at(-1))}</dt>
+                  <dt>{nameOf(path, match.credential.labels)}</dt>
                   <dd>{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
                 </div>
               ))}
@@ -186,6 +187,17 @@ function Asked({ request }: { readonly request: ReadRequest }) {
         </button>
       </div>
     </div>
+  );
+}
+
+/** What the phone wants to know now: it has the focus, so that it is read out and the next key is for it. */
+function Prompt({ children }: { readonly children: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <h3 ref={heading} tabIndex={-1}>
+      {children}
+    </h3>
   );
 }
 

@@ -60,9 +60,10 @@ function Outcome({ turn: { status, reason, learned, misbehaviour } }: { readonly
   return (
     <div class="outcome bad">
       <p>
-        <strong>Refused.</strong> {reasonInWords(reason)}
+        <strong>{reason?.startsWith('access_denied') ? 'Declined.' : 'Refused.'}</strong>{' '}
+        {reasonInWords(reason)}
       </p>
-      {reason !== undefined && <code>{reason}</code>}
+      {reason !== undefined && !reason.includes('•••') && <code>{reason}</code>}
     </div>
   );
 }

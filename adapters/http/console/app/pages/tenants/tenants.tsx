@@ -50,7 +50,7 @@ export default function Tenants({ identity }: PageProps) {
   const maker = (
     <Confirm label="New tenant" title="New tenant" act={create}>
       <label>
-        Id, the first part of all its addresses
+        Id, the first part of all its addresses: lower-case letters, digits and hyphens
         <input
           name="id"
           required
