@@ -72,6 +72,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/status/status.tsx'),
   },
   {
+    name: 'health',
+    title: 'Health',
+    group: 'Operate',
+    may: () => true,
+    load: () => import('../pages/health/health.tsx'),
+  },
+  {
     name: 'calendar',
     title: 'Calendar',
     group: 'Operate',
