@@ -79,6 +79,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/health/health.tsx'),
   },
   {
+    name: 'webhooks',
+    title: 'Webhooks',
+    group: 'Operate',
+    may: anyOf(...SESSIONS),
+    load: () => import('../pages/webhooks/webhooks.tsx'),
+  },
+  {
     name: 'calendar',
     title: 'Calendar',
     group: 'Operate',
