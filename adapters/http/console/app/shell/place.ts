@@ -26,14 +26,18 @@ function decode(text: string): string {
   }
 }
 
-/** The address of a place, for `href`. */
+/** The address of a place, for `href`: whole, since a bare `#…` is taken for a place within this page. */
 export function linkTo(page: string, id = '', query: Readonly<Record<string, string>> = {}): string {
+  return `${location.pathname}${hashOf(page, id, query)}`;
+}
+
+function hashOf(page: string, id = '', query: Readonly<Record<string, string>> = {}): string {
   const asked = new URLSearchParams(query).toString();
   return `#${page}${id === '' ? '' : `/${encodeURIComponent(id)}`}${asked === '' ? '' : `?${asked}`}`;
 }
 
 export function goTo(page: string, id = '', query: Readonly<Record<string, string>> = {}): void {
-  location.hash = linkTo(page, id, query);
+  location.hash = hashOf(page, id, query);
 }
 
 /** Changes what the page is asked for, without a step in the history. */
