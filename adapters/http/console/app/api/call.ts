@@ -20,12 +20,15 @@ export class ApiFailure extends Error {
   readonly requestId: string;
   /** What is wrong with which member of the body. */
   readonly errors: readonly { readonly path: string; readonly message: string }[];
+  /** All that the answer held: that of the health of a service is no problem document. */
+  readonly body: Readonly<Record<string, unknown>>;
 
   constructor(status: number, body: Readonly<Record<string, unknown>>, requestId: string) {
     const said = body['detail'] ?? body['error_description'] ?? body['title'] ?? body['error'];
     super(typeof said === 'string' ? said : `the service answered ${status}`);
     this.name = 'ApiFailure';
     this.status = status;
+    this.body = body;
     this.code = String(body['code'] ?? body['error'] ?? status);
     this.requestId = requestId;
     this.errors = Array.isArray(body['errors']) ? (body['errors'] as ApiFailure['errors']) : [];

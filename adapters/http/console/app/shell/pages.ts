@@ -72,6 +72,20 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/status/status.tsx'),
   },
   {
+    name: 'health',
+    title: 'Health',
+    group: 'Operate',
+    may: () => true,
+    load: () => import('../pages/health/health.tsx'),
+  },
+  {
+    name: 'webhooks',
+    title: 'Webhooks',
+    group: 'Operate',
+    may: anyOf(...SESSIONS),
+    load: () => import('../pages/webhooks/webhooks.tsx'),
+  },
+  {
     name: 'calendar',
     title: 'Calendar',
     group: 'Operate',

@@ -1,12 +1,11 @@
-import { ask } from '../../api/call.ts';
-import { Confirm } from '../../parts/confirm.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { Identity } from '../../shell/identities.ts';
 import { type DeferredRecord, useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
-import type { DeliveryRecord, SessionRecord } from './session-record.ts';
+import { Resend } from './resend.tsx';
+import type { SessionRecord } from './session-record.ts';
 import { type Step, stepsOf } from './steps.ts';
 
 type Props = { readonly identity: Identity; readonly id: string };
@@ -77,21 +76,5 @@ function withoutCodes(value: unknown): unknown {
       name,
       name === 'pre-authorized_code' || name === 'issuer_state' ? '…' : withoutCodes(inner),
     ]),
-  );
-}
-
-type ResendProps = Props & { readonly delivery: DeliveryRecord; readonly again: () => void };
-
-function Resend({ identity, id, delivery, again }: ResendProps) {
-  const act = async () => {
-    const path = `/session/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(delivery.id)}/retry`;
-    const { result } = await ask<DeliveryRecord>(identity, 'POST', path);
-    again();
-    return `The delivery is ${result}.`;
-  };
-  return (
-    <Confirm label="Resend" title="Make this delivery again" act={act}>
-      <p>The backend gets the same call with the same Idempotency-Key.</p>
-    </Confirm>
   );
 }

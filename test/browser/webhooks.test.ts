@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import type { Browser } from 'playwright-core';
+import { ratesOf, shareOf } from '../../adapters/http/console/app/pages/webhooks/deliveries.ts';
+import { buildConsole } from '../support/console.ts';
+import { Shop } from '../support/present.ts';
+import { expectAccessible, expectFits } from './support/accessible.ts';
+import { openBrowser, openWindow, type Watched } from './support/browser.ts';
+
+const SECRET = 'a-secret-of-this-very-client';
+
+describe('the page of the webhooks', function () {
+  this.timeout(60_000);
+  let browser: Browser | undefined;
+  let shop: Shop;
+  const open: Watched[] = [];
+
+  before(async function () {
+    browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    buildConsole();
+    shop = await Shop.open();
+    for (const [clientId, role] of [
+      ['asker', 'presentation:request'],
+      ['warden', 'clients:manage'],
+    ]) {
+      const made = await shop.call(
+        'POST',
+        '/client',
+        { clientId, roles: [role], secret: SECRET },
+        shop.token,
+      );
+      expect(made.status, made.text).to.equal(201);
+    }
+  });
+  after(async () => {
+    await browser?.close();
+    await shop?.close();
+  });
+  afterEach(async () => {
+    for (const { faults, context } of open.splice(0)) {
+      expect(faults).to.deep.equal([]);
+      await context.close();
+    }
+  });
+
+  const come = async (clientId: string, how: Parameters<typeof openWindow>[2] = {}) => {
+    const { address } = shop.service;
+    const watched = await openWindow(browser as Browser, address, how);
+    open.push(watched);
+    const { page } = watched;
+    await page.goto(`${address}/console`);
+    await page.getByLabel('Client id').fill(clientId);
+    await page.getByLabel('Client secret').fill(SECRET);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.locator('main#content').waitFor();
+    return page;
+  };
+
+  it('counts by kind, and says no rate of what has not ended', () => {
+    const one = { id: '1', at: '2030-01-01T00:00:00Z' };
+    const rates = ratesOf([
+      { ...one, webhook: 'presentation', result: 'failed' },
+      { ...one, webhook: 'presentation', result: 'delivered' },
+      { ...one, webhook: 'presentation', result: 'delivered' },
+      { ...one, webhook: 'claims', result: 'pending' },
+    ]);
+    expect(rates.map((rate) => `${rate.webhook} ${shareOf(rate)}`)).to.deep.equal([
+      'claims none has ended',
+      'presentation 66 % delivered',
+    ]);
+  });
+
+  it('says what will stand there before any was called', async () => {
+    const page = await come('asker');
+    await page.evaluate('location.hash = "webhooks"');
+    await page.getByText('No webhook was called in these sessions.').waitFor();
+    await expectAccessible(page, 'no webhook was called');
+  });
+
+  it('shows what failed, and makes it again', async () => {
+    shop.backend.on('/told', (response) => response.writeHead(503).end());
+    await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
+    const asked = await shop.ask('told');
+    await shop.present(asked, await shop.issue());
+    const page = await come('asker', { width: 390, dark: true });
+    const reading = page.waitForRequest((request) => new URL(request.url()).pathname === '/session');
+    await page.evaluate('location.hash = "webhooks"');
+    expect(new URL((await reading).url()).searchParams.get('values')).to.equal('masked');
+    await page.getByText('presentation: 0 % delivered (0 delivered, 1 failed, 0 pending)').waitFor();
+    await expectAccessible(page, 'a delivery failed');
+    await expectFits(page, 'webhooks at 390 px');
+    shop.backend.on('/told', { json: {} });
+    await page.getByRole('button', { name: 'Resend' }).click();
+    await page.locator('dialog[open]').getByRole('button', { name: 'Resend' }).click();
+    await page.getByText('The delivery is delivered.').waitFor();
+    await page.getByText('presentation: 100 % delivered').waitFor();
+    await page.getByText('None: backends got what they were sent.').waitFor();
+  });
+
+  it('stops at 500 sessions, or when it is told to', async () => {
+    const page = await come('asker');
+    let pages = 0;
+    let isStuck = false;
+    await page.route('**/session?*', async (route) => {
+      if (isStuck && pages === 2) return;
+      pages += 1;
+      const rows = Array.from({ length: 50 }, (_, index) => ({ id: `${pages}-${index}`, deliveries: [] }));
+      const link = `<${shop.service.address}/session?cursor=${pages}>; rel="next"`;
+      await route.fulfill({ json: rows, headers: { Link: link } });
+    });
+    await page.evaluate('location.hash = "webhooks"');
+    await page.getByText('500 sessions: read as far as it goes here.').waitFor();
+    expect(pages).to.equal(10);
+    [pages, isStuck] = [0, true];
+    await page.getByRole('button', { name: 'Read again' }).click();
+    await page.getByText('100 sessions: reading.').waitFor();
+    await expectAccessible(page, 'while it reads');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('100 sessions: stopped.').waitFor();
+  });
+
+  it('is not shown to those whom the interface refuses', async () => {
+    const page = await come('warden');
+    await page.getByRole('link', { name: 'Clients', exact: true }).waitFor();
+    expect(await page.getByRole('link', { name: 'Webhooks' }).count()).to.equal(0);
+  });
+});
