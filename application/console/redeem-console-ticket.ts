@@ -13,12 +13,12 @@ export class RedeemConsoleTicket extends needs({
   settings: ServiceSettings,
   log: Log,
 }) {
-  /** @throws Failure `invalid_grant` for a ticket that nobody gave out, that was used, or that is too old. */
+  /** @throws Failure `unauthenticated` for a ticket that nobody gave out, that was used, or that is too old. */
   async execute(ticket: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { tickets, accessTokens, settings, log } = this.ports;
     if (accessTokens.issuedElsewhere !== undefined || !tickets.redeem(ticket)) {
       throw new Failure(
-        'invalid_grant',
+        'unauthenticated',
         'this link was used, or is too old: log in with a client, or restart the service for another',
       );
     }

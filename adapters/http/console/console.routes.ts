@@ -103,12 +103,12 @@ export const consoleRoutes = family(
           'The start of a service that is not in production prints a link to the console with a ticket, which is good once and ' +
           'for half an hour. The token is that of the built-in client.',
         tag: 'Authentication',
-        surface: 'oauth',
+        surface: 'admin',
         access: 'public',
         body: Ticket,
         example: { ticket: '<ticket of the printed link>' },
         rateLimit: { group: 'token', perAddress: true },
-        responses: { 200: TokenView, 400: 'Nobody gave it out, it was used, or it is too old' },
+        responses: { 200: TokenView, 401: 'Nobody gave it out, it was used, or it is too old' },
         async handle({ body: { ticket } }) {
           const { token, expiresInSeconds } = await redeemTicket.execute(ticket);
           const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;
