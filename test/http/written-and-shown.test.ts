@@ -34,6 +34,8 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   // `entityConfig`
   '/trust-list': ['entities'],
   '/trust-list/{id}': ['entities'],
+  // A login, and no resource.
+  '/console/login': ['ticket'],
   // `hasClientSecret`, `hasPassword`
   '/registrar/config': ['clientSecret', 'password'],
 };
