@@ -103,6 +103,15 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByText('given_name').waitFor({ state: 'detached' });
   });
 
+  it('bears what is nested without end, and what is long', async () => {
+    const page = await visitors.as(['clients:manage'], 'decode');
+    const field = page.getByLabel('Paste anything', { exact: true });
+    await field.fill('['.repeat(20_000) + ']'.repeat(20_000));
+    await page.getByText('deeper than 40 levels').waitFor({ state: 'attached' });
+    await field.fill(JSON.stringify(Array.from({ length: 5_000 }, (_, index) => index)));
+    await page.getByText('and 4500 more').waitFor();
+  });
+
   it('reads a certificate', async () => {
     const { body } = await call('GET', '/key-chain/signing');
     const page = await visitors.as(['clients:manage'], 'decode');

@@ -50,7 +50,7 @@ export function requestInWords({ verifier, queries, sets, transactionData }: Rea
 
 export function exchangeInWords(exchange: Exchange): string {
   const { method, url, requestBody, status, responseBody, milliseconds, error } = exchange;
-  const outcome = status === undefined ? `no answer: ${error}` : `${status}`;
+  const outcome = status === undefined ? `no answer: ${plain(String(error))}` : `${status}`;
   const body = (text: string) => text.split('\n').map(plain).join('\n');
   const lines = [`--- ${method} ${plain(url)}`, body(requestBody), `${outcome} after ${milliseconds} ms`];
   return [...lines, body(responseBody)].filter((line) => line !== '').join('\n');

@@ -1,5 +1,7 @@
 /** Levels that are open at first. */
 const OPEN = 3;
+/** What is deeper, or longer, is somebody's trap and nobody's document. */
+const [DEEPEST, LONGEST] = [40, 500];
 
 type Props = { readonly value: unknown; readonly depth?: number };
 
@@ -7,7 +9,9 @@ type Props = { readonly value: unknown; readonly depth?: number };
 export function Tree({ value, depth = 0 }: Props) {
   if (typeof value !== 'object' || value === null)
     return <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>;
-  const entries = Object.entries(value);
+  if (depth === DEEPEST) return <code>… deeper than {DEEPEST} levels</code>;
+  const all = Object.entries(value);
+  const entries = all.slice(0, LONGEST);
   if (entries.length === 0) return <code>{Array.isArray(value) ? '[]' : '{}'}</code>;
   return (
     <ul class="tree">
@@ -26,6 +30,7 @@ export function Tree({ value, depth = 0 }: Props) {
           )}
         </li>
       ))}
+      {all.length > LONGEST && <li class="fine">and {all.length - LONGEST} more</li>}
     </ul>
   );
 }

@@ -151,9 +151,11 @@ function Asked({ request }: { readonly request: ReadRequest }) {
         );
       })}
       {request.canBeAnswered && (
-        <label>
-          Misbehave
+        <>
+          <label for="misbehave">Misbehave</label>
           <select
+            id="misbehave"
+            aria-describedby="misbehaviour"
             value={misbehave}
             onChange={(event) => setMisbehave(event.currentTarget.value as Misbehaviour | '')}
           >
@@ -164,8 +166,10 @@ function Asked({ request }: { readonly request: ReadRequest }) {
               </option>
             ))}
           </select>
-          {misbehave !== '' && <small>{MISBEHAVIOURS[misbehave].about}</small>}
-        </label>
+          <small id="misbehaviour" aria-live="polite">
+            {misbehave === '' ? '' : MISBEHAVIOURS[misbehave].about}
+          </small>
+        </>
       )}
       <div class="actions">
         {request.canBeAnswered && (
