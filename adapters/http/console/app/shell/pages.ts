@@ -86,6 +86,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/webhooks/webhooks.tsx'),
   },
   {
+    name: 'trust',
+    title: 'Trust',
+    group: 'Set up',
+    may: anyOf('issuance:manage', 'presentation:manage'),
+    load: () => import('../pages/trust/trust.tsx'),
+  },
+  {
     name: 'calendar',
     title: 'Calendar',
     group: 'Operate',

@@ -3,17 +3,8 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
 import type { PageProps } from '../../shell/pages.ts';
+import type { Ending } from '../trust/resting.ts';
 import { nearness } from './nearness.ts';
-
-type Ending = {
-  readonly kind: string;
-  readonly id: string;
-  readonly name: string;
-  readonly endsAt: string;
-  readonly renews: boolean;
-  readonly affects: { readonly issuance: readonly string[]; readonly presentation: readonly string[] };
-  readonly advice: string;
-};
 
 const COLUMNS: readonly Column<Ending>[] = [
   { title: 'Ends', cell: ({ endsAt }) => <End at={endsAt} /> },
