@@ -1,0 +1,99 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { openBrowser, type Watched } from './support/browser.ts';
+import { ConsoleService } from './support/console-service.ts';
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+/** Two tenants, a type, a question and a webhook of one's own, and nothing typed but in the browser. */
+describe('who makes an issuer and a verifier in the console', function () {
+  this.timeout(90_000);
+  let served: ConsoleService;
+  let window: Watched;
+  let page: Page;
+  let backend: Server;
+  const heard: string[] = [];
+
+  before(async function () {
+    const browser = await openBrowser();
+    if (browser === undefined) return this.skip();
+    served = await ConsoleService.start(browser);
+    backend = createServer(async (request, response) => {
+      heard.push(Buffer.concat(await request.toArray()).toString());
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+    });
+    await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve));
+    window = await served.open('tenants');
+    ({ page } = window);
+  });
+  after(async () => {
+    backend?.close();
+    await served?.close();
+  });
+  afterEach(() => expect(window.faults).to.deep.equal([]));
+
+  const asRoot = () => page.getByLabel('You are').selectOption('root');
+  const go = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
+  async function tenant(id: string, name: string): Promise<void> {
+    await asRoot();
+    await go('Tenants');
+    await button(page, 'New tenant').click();
+    const dialog = page.getByRole('dialog', { name: 'New tenant' });
+    await dialog.getByLabel(/^Id/).fill(id);
+    await dialog.getByLabel(/^Name/).fill(name);
+    await dialog.getByRole('button', { name: 'New tenant' }).click();
+    await page.getByText('you are its administrator now').waitFor();
+  }
+  const inPhone = () => button(page, 'Open in the phone of this window').click();
+  let authority = '';
+
+  it('has a tenant and a type, and issues it to the phone', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await tenant('my-school', 'My school');
+    await go('Credentials');
+    await button(page, 'New credential').click();
+    await page.getByLabel('Id', { exact: true }).fill('degree');
+    await page.getByLabel('Name (en)').fill('Degree');
+    await button(page, 'Import claims').first().click();
+    const dialog = page.getByRole('dialog', { name: 'Import claims' });
+    await dialog.getByLabel('From').selectOption('diploma');
+    await dialog.getByRole('button', { name: 'Import claims' }).click();
+    await button(page, 'Make it').click();
+    await button(page, 'Offer it').first().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Offer it' }).click();
+    await inPhone();
+    await page.locator('.phone').getByRole('button', { name: 'Add' }).click();
+    await page.getByText('now in this phone').waitFor();
+    await go('Trust');
+    await button(page, 'Copy the certificate of signing (PEM)').click();
+    authority = (await page.evaluate('navigator.clipboard.readText()')) as string;
+    expect(authority).to.include('BEGIN CERTIFICATE');
+  });
+
+  it('has another tenant that asks for it, trusts the first, and tells a backend', async () => {
+    await tenant('my-shop', 'My shop');
+    await go('Questions');
+    await button(page, 'New question').click();
+    await page.getByLabel('Id', { exact: true }).fill('which-degree');
+    await page.getByLabel('A credential').selectOption('known diploma');
+    await button(page, 'Ask for it').click();
+    await page.getByLabel('Degree').check();
+    await page.getByLabel('Certificate of another issuer (PEM)').fill(authority);
+    await button(page, 'Trust it').click();
+    const json = page.getByLabel('Configuration');
+    const url = `http://127.0.0.1:${(backend.address() as AddressInfo).port}/presented`;
+    await json.fill(JSON.stringify({ ...JSON.parse(await json.inputValue()), webhook: { url } }));
+    await button(page, 'Make it').click();
+    await button(page, 'Ask it').first().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Ask it' }).click();
+    await inPhone();
+    await button(page, 'Show').click();
+    await page.locator('.phone .outcome').waitFor();
+    expect(await page.locator('.phone .outcome').innerText()).to.include('The verifier took it');
+    expect(heard.join()).to.include('degree');
+    await page.goBack();
+    await page.getByText('Accepted').or(page.getByText('completed')).first().waitFor();
+  });
+});
