@@ -15,8 +15,11 @@ const MINUTE_MS = 60_000;
 export class HttpServer {
   readonly #server: Server;
   readonly #log: Log;
-  readonly #connections = new Set<Socket>();
-  readonly #answering = new Set<ServerResponse>();
+  /**
+   * What is answered on each last. Not a set of answers: one that changes with each request leaves its old tables behind, which
+   * live until old objects are collected, and all answers that ever stood in it with them.
+   */
+  readonly #connections = new Map<Socket, { latest: ServerResponse | undefined }>();
   #isClosing = false;
   #empty = () => {};
 
@@ -63,7 +66,7 @@ export class HttpServer {
    */
   async close(graceMs: number, noticeMs: number): Promise<void> {
     this.#isClosing = true;
-    for (const response of this.#answering) endConnectionWith(response);
+    for (const { latest } of this.#connections.values()) if (latest !== undefined) endConnectionWith(latest);
     const noticed = performance.now() + noticeMs;
     const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
     if (this.#server.listening) await stopAccepting(this.#server);
@@ -79,7 +82,7 @@ export class HttpServer {
   }
 
   #watch(socket: Socket): void {
-    this.#connections.add(socket);
+    this.#connections.set(socket, { latest: undefined });
     socket.once('close', () => {
       this.#connections.delete(socket);
       if (this.#connections.size === 0) this.#empty();
@@ -88,8 +91,12 @@ export class HttpServer {
 
   #note(response: ServerResponse): void {
     if (this.#isClosing) endConnectionWith(response);
-    this.#answering.add(response);
-    response.once('close', () => this.#answering.delete(response));
+    const connection = this.#connections.get(response.req.socket);
+    if (connection === undefined) return;
+    connection.latest = response;
+    response.once('close', () => {
+      if (connection.latest === response) connection.latest = undefined;
+    });
   }
 
   /** Once a minute at most: whoever opens too many connections does not also fill the log. */

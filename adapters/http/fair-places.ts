@@ -18,7 +18,37 @@ export type Place = { readonly party: string; readonly since: number };
 
 /** What hears how its waiting ended. */
 type Newcomer = { readonly admit: (place: Place) => void; readonly refuse: () => void };
-export type Waiter = Newcomer & { readonly party: string; readonly since: number };
+
+/**
+ * Lets go of whom it stands for when its waiting ends. A set leaves what it held in old tables behind, which live until old
+ * objects are collected, and with it every request that ever waited.
+ */
+export class Waiter {
+  readonly party: string;
+  readonly since: number;
+  #newcomer: Newcomer | undefined;
+
+  constructor(party: string, since: number, newcomer: Newcomer) {
+    this.party = party;
+    this.since = since;
+    this.#newcomer = newcomer;
+  }
+
+  admit(place: Place): void {
+    this.end()?.admit(place);
+  }
+
+  refuse(): void {
+    this.end()?.refuse();
+  }
+
+  /** @returns whom it stood for; undefined when its waiting is over. */
+  end(): Newcomer | undefined {
+    const newcomer = this.#newcomer;
+    this.#newcomer = undefined;
+    return newcomer;
+  }
+}
 
 type Party = {
   held: number;
@@ -98,6 +128,7 @@ export class FairPlaces {
   forget(waiter: Waiter): void {
     const party = this.#parties.get(waiter.party);
     if (party?.waiting.delete(waiter) !== true) return;
+    waiter.end();
     this.#waitingCount--;
     this.#forgetAllIdle();
   }
@@ -131,7 +162,7 @@ export class FairPlaces {
   }
 
   #queue(name: string, queue: Set<Waiter>, newcomer: Newcomer): Waiter {
-    const waiter = { ...newcomer, party: name, since: this.#now() };
+    const waiter = new Waiter(name, this.#now(), newcomer);
     queue.add(waiter);
     this.#waitingCount++;
     return waiter;

@@ -12,14 +12,14 @@ import type { Admission } from './admission.ts';
 import { authenticate } from './authenticate.ts';
 import { preconditionOf, withTag } from './edits.ts';
 import { insteadOfWallet, lookOfRefusal, refusalFor } from './pages/for-people.ts';
-import { languagesAsked } from './pages/languages.ts';
 import { partyOf, partyOfTenant } from './party-of.ts';
 import { isPublished, type PublishedTexts } from './published-texts.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { inWrittenNames, readInput } from './read-input.ts';
 import { assertKept } from './read-only-members.ts';
-import type { RawRequest, Reply, Route } from './route.ts';
+import type { Reply, Route } from './route.ts';
 import { aboutOf, fail, requestIdOf, send, surfaceFor } from './send.ts';
+import { SentRequest } from './sent-request.ts';
 
 export type Ports = {
   readonly authenticateClient: AuthenticateClient;
@@ -126,7 +126,7 @@ async function answer(route: Route, request: Request, response: Response, ports:
   assertConditions(route, request);
   const { readOnly, written, ...read } = readInput(route, request);
   if (isLarge(request.body)) await setImmediate();
-  const asked = { ...read, request: rawRequest(request, response) };
+  const asked = { ...read, request: new SentRequest(request, response) };
   const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
   const precondition = preconditionOf(route, asked, ifMatch, ports.editTags);
   const caller = known && {
@@ -188,21 +188,4 @@ function assertConditions({ surface, method }: Route, { headers }: Request): voi
     if (headers[name.toLowerCase()] === undefined) continue;
     throw new Failure('invalid_input', `${name} is not supported here; If-Match with an ETag is`);
   }
-}
-function rawRequest(request: Request, response: Response): RawRequest {
-  const { headers, rawHeaders } = request;
-  return {
-    headers,
-    rawHeaders,
-    requestId: requestIdOf(response),
-    get languages() {
-      return languagesAsked(request);
-    },
-    bytes: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
-    get closed() {
-      const controller = new AbortController();
-      response.once('close', () => controller.abort());
-      return controller.signal;
-    },
-  };
 }

@@ -1,11 +1,11 @@
-import type { Json, JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { embed, encodeCbor } from '../cbor/encode.ts';
 import { checkName, toJson } from '../cbor/to-json.ts';
 import type { EncodedCbor } from '../cbor/values.ts';
 import type { JsonNameSpaces } from './items.ts';
-import { setLazily } from './lazy-element.ts';
+import { emptyElements, setLazily } from './lazy-element.ts';
 import type { KeyAuthorizations } from './mso.ts';
 import { requireMap } from './open.ts';
 
@@ -38,7 +38,7 @@ export function readDeviceElements(
   const read: Record<string, JsonObject> = {};
   for (const [key, value] of requireMap(decodeCbor(nameSpaces.content), 'nameSpaces of deviceSigned')) {
     const namespace = checkName(key);
-    const elements: Record<string, Json> = {};
+    const elements = emptyElements();
     for (const [member, element] of requireMap(value, 'a namespace of deviceSigned')) {
       const name = checkName(member);
       const allowed =

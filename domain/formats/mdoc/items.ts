@@ -1,10 +1,10 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Json, JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { checkName, toJson } from '../cbor/to-json.ts';
 import { type Cbor, type EncodedCbor, isBytes, isMap, isUint } from '../cbor/values.ts';
-import { setLazily } from './lazy-element.ts';
+import { emptyElements, setLazily } from './lazy-element.ts';
 import type { MobileSecurityObject } from './mso.ts';
 import { type OpenedMdoc, requireMap } from './open.ts';
 
@@ -36,7 +36,7 @@ function checkNameSpace(
   mso: MobileSecurityObject,
 ): JsonObject {
   const digests = mso.valueDigests.get(namespace);
-  const elements: Record<string, Json> = {};
+  const elements = emptyElements();
   const ids = new Set<number>();
   for (const encoded of items) {
     const { digestID, name, value } = readItem(encoded.content);
