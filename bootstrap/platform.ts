@@ -73,7 +73,8 @@ export async function openPlatform(
 ): Promise<Container> {
   setCacheMemory(settings.CACHE_MEMORY);
   const service = serviceSettings(settings);
-  const log = new PinoLog({ level: settings.LOG_LEVEL, version: service.version });
+  const { LOG_LEVEL: level, WORKERS } = settings;
+  const log = new PinoLog({ level, version: service.version, sharesOutput: WORKERS > 1 });
   closers.add(async () => log.close());
   const clock = new SystemClock();
   const random = new NodeRandom();

@@ -37,7 +37,7 @@ export class Supervisor {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.#log = new PinoLog({ level: settings.LOG_LEVEL, version: packageVersion() });
+    this.#log = new PinoLog({ level: settings.LOG_LEVEL, version: packageVersion(), sharesOutput: true });
     this.#server.maxConnections = settings.MAX_CONNECTIONS;
   }
 

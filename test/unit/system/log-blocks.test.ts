@@ -14,7 +14,7 @@ describe('the log of a process that shares its output with others', () => {
       const done = rest.at(-1) as (error: null, bytes: number) => void;
       setImmediate(() => done(null, Buffer.byteLength(text)));
     }) as never);
-    const log = new PinoLog({ level: 'info', version: '1' });
+    const log = new PinoLog({ level: 'info', version: '1', sharesOutput: true });
     try {
       for (let line = 0; line < 500; line++) log.info('request', { route: `/ö/${'x'.repeat(line % 300)}` });
       while (blocks.join('').split('\n').length < 480) await new Promise((done) => setImmediate(done));
