@@ -1286,7 +1286,7 @@ export interface paths {
     };
     /**
      * See what ends when, and what fails then
-     * @description Own certificates and authorities, lists that are followed and published, their signers, anchors and registration certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads to the next page.
+     * @description Own certificates and authorities, lists that are followed and published, their signers, anchors and registration certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads to the next page, and `X-Total-Count` says how many there are on all pages.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      *
@@ -8805,6 +8805,10 @@ export interface operations {
          * @example 2027-01-01T00:00:00Z
          */
         until?: string;
+        /** @description Only what is of this kind */
+        kind?: "key-chain" | "authority" | "anchor" | "list-signer" | "followed-list" | "published-list" | "registration-certificate";
+        /** @description Only what has this in its id or name, or in the id of a configuration that fails then */
+        q?: string;
         /** @example 20 */
         limit?: number;
         /** @description From the `next` link of the page before */
