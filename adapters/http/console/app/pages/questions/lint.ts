@@ -56,7 +56,7 @@ export function doubtsOf(draft: unknown, { kinds, knowsOwn }: Known): readonly D
     for (const one of asked.filter((query) => kindOf(query, kinds)?.isOwn !== true)) {
       doubts.push({
         what: `No card of this service answers “${one.id}”, and nobody else is trusted.`,
-        change: 'Trust who issues it: paste their certificate.',
+        change: 'Trust who issues it, below.',
       });
     }
   }
