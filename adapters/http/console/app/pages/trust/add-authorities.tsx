@@ -25,7 +25,7 @@ export function AddAuthorities({ identity, add }: Props) {
   return (
     <div class="field">
       <label>
-        Trust
+        Trust also
         <select value={source} onChange={(event) => setSource(event.currentTarget.value as Source)}>
           {Object.entries(SOURCES).map(([key, text]) => (
             <option key={key} value={key}>
@@ -117,7 +117,7 @@ function AddOwn({ identity, add }: Props) {
   return (
     <form class="adders" onSubmit={submit}>
       <label>
-        Key chain
+        Which key chain
         <select name="chain">
           {own.map(({ id }) => (
             <option key={id} value={id}>

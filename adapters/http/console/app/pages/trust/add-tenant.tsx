@@ -30,7 +30,7 @@ export function AddTenant({ identity, add }: Props) {
   return (
     <>
       <label>
-        Tenant
+        Which tenant
         <select value={other.clientId} onChange={(event) => setChosen(event.currentTarget.value)}>
           {others.map(({ clientId, tenantId }) => (
             <option key={clientId} value={clientId}>
