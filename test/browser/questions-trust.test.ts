@@ -71,6 +71,7 @@ describe('whom a question trusts, in the console', function () {
     };
     const secret = String(newKey().privateKey.export({ format: 'pem', type: 'pkcs8' }));
     await give(file('both.pem', pem(ca) + secret));
+    await trusted(page).getByText('Stop: that is a private key.').waitFor();
     await trusted(page).getByText('both.pem holds a private key. Nothing of it was taken').waitFor();
     await expectAccessible(page, 'refused');
     expect(await page.content()).to.not.include(secret.split('\n')[1] ?? '-');

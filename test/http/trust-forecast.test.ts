@@ -166,9 +166,10 @@ describe('What the trust of a tenant rests on', () => {
     expect(await found('q=nothing-is-called-so')).to.deep.equal({ items: [], count: 0, rest: '' });
     const asking = await addClient(acme, 'finds', { roles: ['presentation:manage'] });
     const own = await service.call('GET', `/trust/forecast?q=${acme.ids.credential}`, { token: asking });
-    expect([own.body, own.headers.get('x-total-count')], 'nothing is found by what is not shown').to.deep.equal(
-      [[], '0'],
-    );
+    expect(
+      [own.body, own.headers.get('x-total-count')],
+      'nothing is found by what is not shown',
+    ).to.deep.equal([[], '0']);
     for (const bad of ['kind=other', 'q=', `q=${'x'.repeat(201)}`])
       expect(
         (await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status,

@@ -67,7 +67,8 @@ describe('Certificates that are given to the console', () => {
       Buffer.from('3080020103308006092a864886f70d010701', 'hex'),
     ];
     for (const form of forms) {
-      const { found, refused } = read(form as string);
+      const { found, refused, hasKey } = read(form as string);
+      expect(hasKey).to.equal(true);
       expect(found, String(form).slice(0, 40)).to.deep.equal([]);
       expect(refused).to.have.length(1);
       expect(refused[0]).to.match(/^a\.pem holds a private key\. Nothing of it was taken/);

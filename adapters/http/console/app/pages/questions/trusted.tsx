@@ -47,7 +47,7 @@ export function Trusted({ draft, identity, mayWrite }: Props) {
         )}
       </ul>
       <Remarks told={draft.told.filter(({ path }) => path === 'trustAnchors')} />
-      {mayWrite && <AddAuthorities identity={identity} add={add} />}
+      {mayWrite && <AddAuthorities verb="Trust" identity={identity} add={add} />}
     </section>
   );
 }

@@ -4,11 +4,16 @@ import type { Identity } from '../../shell/identities.ts';
 import { AddTenant } from './add-tenant.tsx';
 import type { Anchor } from './anchors.ts';
 import { CertificateForm } from './certificate-form.tsx';
-import { issuing } from './key-chains.ts';
+import { issuing } from './key-chain.ts';
 import type { Wanted } from './read-certificates.ts';
 import { useKeyChains } from './use-key-chains.ts';
 
-type Props = { readonly identity: Identity; readonly add: (anchors: readonly Anchor[]) => void };
+type Props = {
+  readonly identity: Identity;
+  readonly add: (anchors: readonly Anchor[]) => void;
+  /** What is done with them: they are trusted, or gathered first. */
+  readonly verb: 'Trust' | 'Gather';
+};
 
 const SOURCES = {
   certificate: 'certificates, from a file or pasted',
@@ -20,12 +25,12 @@ type Source = keyof typeof SOURCES;
 const MAX_SIGNERS = 20;
 
 /** Every kind of trust that a question can have, but that in all own authorities. */
-export function AddAuthorities({ identity, add }: Props) {
+export function AddAuthorities({ identity, add, verb }: Props) {
   const [source, setSource] = useState<Source>('certificate');
   return (
     <div class="field">
       <label>
-        Trust also
+        {verb} also
         <select value={source} onChange={(event) => setSource(event.currentTarget.value as Source)}>
           {Object.entries(SOURCES).map(([key, text]) => (
             <option key={key} value={key}>
@@ -34,20 +39,20 @@ export function AddAuthorities({ identity, add }: Props) {
           ))}
         </select>
       </label>
-      {source === 'certificate' && <AddCertificates add={add} />}
-      {source === 'list' && <AddList add={add} />}
-      {source === 'tenant' && <AddTenant identity={identity} add={add} />}
-      {source === 'own' && <AddOwn identity={identity} add={add} />}
+      {source === 'certificate' && <AddCertificates {...{ add, verb }} />}
+      {source === 'list' && <AddList {...{ add, verb }} />}
+      {source === 'tenant' && <AddTenant {...{ identity, add, verb }} />}
+      {source === 'own' && <AddOwn {...{ identity, add, verb }} />}
     </div>
   );
 }
 
-function AddCertificates({ add }: Pick<Props, 'add'>) {
+function AddCertificates({ add, verb }: Omit<Props, 'identity'>) {
   const isPin = (form: FormData) => form.get('as') === 'pin';
   return (
     <CertificateForm
       label="Certificates"
-      button="Trust it"
+      button={`${verb} it`}
       wanted={(form): Wanted => (form.get('as') === 'authority' ? 'authority' : 'issuer')}
       take={(found, form) => {
         add(found.map(({ pem: certificate }) => ({ certificate, ...(isPin(form) && { pin: true }) })));
@@ -66,11 +71,11 @@ function AddCertificates({ add }: Pick<Props, 'add'>) {
   );
 }
 
-function AddList({ add }: Pick<Props, 'add'>) {
+function AddList({ add, verb }: Omit<Props, 'identity'>) {
   return (
     <CertificateForm
       label="Who signs the list"
-      button="Trust the list"
+      button={`${verb} the list`}
       wanted={() => 'signer'}
       isOptional
       take={(found, form) => {
@@ -103,7 +108,7 @@ function AddList({ add }: Pick<Props, 'add'>) {
   );
 }
 
-function AddOwn({ identity, add }: Props) {
+function AddOwn({ identity, add, verb }: Props) {
   const { chains, fault } = useKeyChains(identity);
   if (fault !== undefined) return <Problem fault={fault} />;
   if (chains === undefined) return <p aria-busy="true">Reading the key chains</p>;
@@ -126,7 +131,7 @@ function AddOwn({ identity, add }: Props) {
           ))}
         </select>
       </label>
-      <button type="submit">Trust it</button>
+      <button type="submit">{verb} it</button>
     </form>
   );
 }

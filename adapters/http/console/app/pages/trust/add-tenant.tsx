@@ -2,16 +2,20 @@ import { useState } from 'preact/hooks';
 import { Problem } from '../../parts/problem.tsx';
 import { type Identity, identities } from '../../shell/identities.ts';
 import type { Anchor } from './anchors.ts';
-import { issuing } from './key-chains.ts';
+import { issuing } from './key-chain.ts';
 import { useKeyChains } from './use-key-chains.ts';
 
-type Props = { readonly identity: Identity; readonly add: (anchors: readonly Anchor[]) => void };
+type Props = {
+  readonly identity: Identity;
+  readonly add: (anchors: readonly Anchor[]) => void;
+  readonly verb: string;
+};
 
 /** Who may read key chains. */
 const READERS = ['issuance:manage', 'presentation:manage'];
 
 /** The authorities of another tenant, read as the client of it that is logged in here, too. */
-export function AddTenant({ identity, add }: Props) {
+export function AddTenant({ identity, add, verb }: Props) {
   const others = identities.value.filter(
     ({ tenantId, roles }) =>
       tenantId !== undefined &&
@@ -39,12 +43,12 @@ export function AddTenant({ identity, add }: Props) {
           ))}
         </select>
       </label>
-      <ChainsOf key={other.clientId} identity={other} add={add} />
+      <ChainsOf key={other.clientId} identity={other} add={add} verb={verb} />
     </>
   );
 }
 
-function ChainsOf({ identity, add }: Props) {
+function ChainsOf({ identity, add, verb }: Props) {
   const { chains, fault } = useKeyChains(identity);
   if (fault !== undefined) return <Problem fault={fault} />;
   if (chains === undefined) return <p aria-busy="true">Reading its key chains</p>;
@@ -71,7 +75,7 @@ function ChainsOf({ identity, add }: Props) {
           </label>
         ))}
       </fieldset>
-      <button type="submit">Trust them</button>
+      <button type="submit">{verb} them</button>
     </form>
   );
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { FoundCertificate, Wanted } from './read-certificates.ts';
-import { readForm } from './read-form.ts';
+import type { FoundCertificate, Reading, Wanted } from './read-certificates.ts';
+import { NOTHING, readForm } from './read-form.ts';
 
 type Props = {
   /** Says what the certificates of the form are wanted for. */
@@ -18,18 +18,17 @@ type Props = {
 
 /** Certificates from files or pasted: what is good is taken, what is not is told in a sentence. */
 export function CertificateForm({ wanted, take, button, children, label, isOptional = false }: Props) {
-  const [refused, setRefused] = useState<readonly string[]>([]);
+  const [told, setTold] = useState<Pick<Reading, 'refused' | 'hasKey'>>(NOTHING);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     const given = new FormData(form);
     const isEmpty = isOptional && given.get('text') === '' && given.getAll('file').every(isNoFile);
-    const { found, refused: notTaken } = isEmpty
-      ? { found: [], refused: [] }
-      : await readForm(given, wanted(given));
+    const reading = isEmpty ? NOTHING : await readForm(given, wanted(given));
+    const { found, refused: notTaken, hasKey } = reading;
     const isTaken = isEmpty || found.length > 0;
     const why = isTaken ? take(found, given) : undefined;
-    setRefused([...notTaken, ...(why === undefined ? [] : [why])]);
+    setTold({ refused: [...notTaken, ...(why === undefined ? [] : [why])], hasKey });
     // Nothing of what was refused stays in the page, least of all a key.
     for (const field of form.querySelectorAll<HTMLInputElement>('[name="file"], [name="text"]'))
       field.value = '';
@@ -48,12 +47,17 @@ export function CertificateForm({ wanted, take, button, children, label, isOptio
       </label>
       <button type="submit">{button}</button>
       <div aria-live="assertive">
-        {refused.length > 0 && (
-          <ul class="problem" aria-label="Not taken">
-            {refused.map((sentence) => (
-              <li key={sentence}>{sentence}</li>
-            ))}
-          </ul>
+        {told.refused.length > 0 && (
+          <div class="problem">
+            <p>
+              <strong>{told.hasKey ? 'Stop: that is a private key.' : 'Not taken:'}</strong>
+            </p>
+            <ul class="plain-list">
+              {told.refused.map((sentence) => (
+                <li key={sentence}>{sentence}</li>
+              ))}
+            </ul>
+          </div>
         )}
       </div>
     </form>

@@ -20,6 +20,7 @@ export function ImportAuthorities({ identity }: { readonly identity: Identity })
         by the questions that you choose. One question alone takes them under <em>Whom it trusts</em>, too.
       </p>
       <AddAuthorities
+        verb="Gather"
         identity={identity}
         add={(added) => setAnchors((before) => [...before, ...newAmong(before, added)])}
       />

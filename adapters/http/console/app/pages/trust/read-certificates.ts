@@ -17,6 +17,8 @@ export type Reading = {
   readonly found: readonly FoundCertificate[];
   /** What was not taken and why, a sentence each. */
   readonly refused: readonly string[];
+  /** Whether a private key was among it, which whoever gave it has to hear of. */
+  readonly hasKey: boolean;
 };
 
 export const MAX_FILE_BYTES = 256 * 1024;
@@ -40,7 +42,7 @@ export function readCertificates(bytes: Uint8Array, name: string, wanted: Wanted
   if (bytes.length > MAX_FILE_BYTES)
     return refuse(`${name} has more than ${MAX_FILE_BYTES / 1024} KiB; certificates are smaller.`);
   const text = new TextDecoder().decode(bytes);
-  if (/PRIVATE KEY-----|"d"\s*:/.test(text)) return refuse(privateKeyIn(name));
+  if (/PRIVATE KEY-----|"d"\s*:/.test(text)) return refuse(privateKeyIn(name), true);
   const blocks = [...text.matchAll(BLOCK)];
   if (blocks.length > MAX_CERTIFICATES)
     return refuse(`${name} has more than ${MAX_CERTIFICATES} certificates; give fewer.`);
@@ -53,11 +55,12 @@ export function readCertificates(bytes: Uint8Array, name: string, wanted: Wanted
     if (typeof judged === 'string') refused.push(judged);
     else found.set(judged.pem, judged);
   }
-  return { found: [...found.values()], refused: [...new Set(refused)] };
+  if (refused.includes(privateKeyIn(name))) return refuse(privateKeyIn(name), true);
+  return { found: [...found.values()], refused: [...new Set(refused)], hasKey: false };
 }
 
-function refuse(sentence: string): Reading {
-  return { found: [], refused: [sentence] };
+function refuse(sentence: string, hasKey = false): Reading {
+  return { found: [], refused: [sentence], hasKey };
 }
 
 function derOf([, label = '', body = '']: RegExpMatchArray): Uint8Array | undefined {

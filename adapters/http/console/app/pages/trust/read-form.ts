@@ -1,6 +1,7 @@
 import { MAX_FILE_BYTES, type Reading, readCertificates, type Wanted } from './read-certificates.ts';
 
 const MAX_FILES = 20;
+export const NOTHING: Reading = { found: [], refused: [], hasKey: false };
 
 /**
  * The certificates of a form: of its files, and of its pasted text. Nothing is kept of what is refused.
@@ -10,9 +11,9 @@ export async function readForm(form: FormData, wanted: Wanted, now = new Date())
   const files = form.getAll('file').filter((one): one is File => one instanceof File && one.size > 0);
   const text = String(form.get('text') ?? '').trim();
   if (files.length > MAX_FILES)
-    return { found: [], refused: [`These are more than ${MAX_FILES} files; give fewer.`] };
+    return { ...NOTHING, refused: [`These are more than ${MAX_FILES} files; give fewer.`] };
   if (files.length === 0 && text === '')
-    return { found: [], refused: ['Choose a file, or paste a certificate.'] };
+    return { ...NOTHING, refused: ['Choose a file, or paste a certificate.'] };
   const readings: Reading[] = [];
   for (const file of files) {
     // What is too big is not read.
@@ -23,5 +24,6 @@ export async function readForm(form: FormData, wanted: Wanted, now = new Date())
   return {
     found: readings.flatMap(({ found }) => found),
     refused: readings.flatMap(({ refused }) => refused),
+    hasKey: readings.some(({ hasKey }) => hasKey),
   };
 }

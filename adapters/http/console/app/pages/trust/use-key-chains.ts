@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Identity } from '../../shell/identities.ts';
-import { type KeyChain, readKeyChains } from './key-chains.ts';
+import type { KeyChain } from './key-chain.ts';
+import { readKeyChains } from './read-key-chains.ts';
 
 /** The key chains of a tenant, read when the page opens. */
 export function useKeyChains(identity: Identity): {

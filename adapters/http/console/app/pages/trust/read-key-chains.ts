@@ -1,11 +1,5 @@
 import { askPage, type Caller } from '../../api/call.ts';
-
-export type KeyChain = {
-  readonly id: string;
-  readonly usages?: readonly string[];
-  /** PEM; none for a key chain that came from outside. */
-  readonly rootCertificate?: string | null;
-};
+import type { KeyChain } from './key-chain.ts';
 
 /** A tenant has at most 500 unless its operator says otherwise. */
 const MOST = 1_000;
@@ -20,15 +14,4 @@ export async function readKeyChains(caller: Caller, signal?: AbortSignal): Promi
     cursor = page.next;
   } while (cursor !== undefined && chains.length < MOST);
   return chains;
-}
-
-/** Those that others can trust for what they issue. */
-export function issuing(
-  chains: readonly KeyChain[],
-): readonly (KeyChain & { readonly rootCertificate: string })[] {
-  return chains.flatMap((chain) =>
-    typeof chain.rootCertificate === 'string' && chain.usages?.includes('signing') === true
-      ? [{ ...chain, rootCertificate: chain.rootCertificate }]
-      : [],
-  );
 }
