@@ -55,7 +55,10 @@ describe('the page about trust', function () {
   });
 
   it('gives out the certificates of the tenant, and fits a phone in the dark', async () => {
-    const page = await visitors.as(['issuance:manage'], 'trust', { width: 390, dark: true });
+    const page = await visitors.as(['issuance:manage', 'presentation:manage'], 'trust', {
+      width: 390,
+      dark: true,
+    });
     await page.getByRole('button', { name: 'Copy the certificate of signing (PEM)' }).waitFor();
     await expectFits(page, 'trust at 390 px');
     await expectAccessible(page, 'trust in the dark');

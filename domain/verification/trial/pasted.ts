@@ -8,6 +8,7 @@ import { encodeBase64url } from '../../shared/base64url.ts';
 import { isJsonObject, type Json, parseJsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import type { SupportedFormat } from '../dcql/formats.ts';
+import { DC_API } from '../iso-mdoc/request.ts';
 
 /** A presentation, or a credential that nobody presented yet, in the form in which a `vp_token` has it. */
 export type Pasted = {
@@ -20,6 +21,7 @@ export type Pasted = {
 /** More than anybody pastes at once; each costs signatures. */
 const MAX_PRESENTATIONS = 10;
 const VERSION = '1.0';
+const ENCRYPTED = 'it is an encrypted answer, which only the request that it is for can be decrypted with';
 
 /**
  * What somebody pastes to try a question: an SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an
@@ -59,8 +61,7 @@ function readOne(text: string): readonly Pasted[] {
   const compact = text.replaceAll(/\s/g, '');
   if (compact.includes('~')) return [{ format: 'dc+sd-jwt', text: compact }];
   const dots = compact.split('.', 6).length - 1;
-  if (dots === 4)
-    throw refusal('it is an encrypted answer, which only the request that it is for can be decrypted with');
+  if (dots === 4) throw refusal(ENCRYPTED);
   if (dots === 2)
     throw refusal('it is a JWT; an SD-JWT VC has a ~ after it, and after each of its disclosures');
   const bytes = bytesOf(compact);
@@ -76,6 +77,8 @@ function bytesOf(text: string): Buffer | undefined {
 /** Each document in a response of its own, base64url. */
 function mdocsOf(bytes: Buffer): readonly string[] {
   const item = cborOf(bytes);
+  // ISO/IEC TS 18013-7 section C.3
+  if (isArray(item) && item[0] === DC_API) throw refusal(ENCRYPTED);
   if (!isMap(item)) throw refusal('it is CBOR, and no mdoc');
   if (item.has('issuerAuth')) return [alone({ docType: docTypeOf(item), issuerSigned: item })];
   if (item.has('issuerSigned')) return [alone(item)];

@@ -285,6 +285,7 @@ describe('A question that is tried', () => {
     ['other JSON', '{"vp_token": [1]}', /no object of presentations/],
     ['a number for a presentation', '{"vp_token": {"card": [5]}}', /no text/],
     ['an encrypted answer', '{"response": "a.b.c.d.e"}', /encrypted answer/],
+    ['an encrypted mdoc', encodeCbor(['dcapi', {}]).toString('base64url'), /encrypted answer/],
     ['a JWT', 'a.b.c', /it is a JWT/],
     ['many', JSON.stringify({ card: Array.from({ length: 20 }, () => 'e30.e30.x~') }), /more than 10/],
   ];

@@ -5,8 +5,18 @@ import { derOfPem } from './read-certificates.ts';
 /** Somebody to be trusted, as the interface has it. */
 export type Anchor = Readonly<Record<string, unknown>>;
 
+/** A certificate is not taken apart at each key that somebody presses. */
+const names = new WeakMap<object, string>();
+
 /** What people call it. */
 export function nameOf(anchor: unknown): string {
+  if (typeof anchor !== 'object' || anchor === null) return nameAnew(anchor);
+  const name = names.get(anchor) ?? nameAnew(anchor);
+  names.set(anchor, name);
+  return name;
+}
+
+function nameAnew(anchor: unknown): string {
   if (at(anchor, 'ownAuthorities') === true) return 'all own key chains that issue';
   const keyChain = textAt(anchor, 'keyChainId');
   if (keyChain !== '') return `the key chain ${keyChain}`;
