@@ -1,11 +1,16 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
+import { Store } from '../../application/ports/store.ts';
+import { copyIdOf } from '../../application/trust-lists/list-copies.ts';
+import { pinSigners } from '../../application/trust-lists/verify-trust-list.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { credentialBody } from '../support/populated.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
+const LIST = 'https://lists.example/attestations.jwt';
 const DEGREE = {
   credentials: [{ id: 'd', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:degree'] } }],
 };
@@ -116,6 +121,37 @@ describe('the page about trust', function () {
     await section.getByRole('button', { name: 'Have them trusted' }).click();
     await outcome.getByText('was not changed: there is no presentation configuration').waitFor();
     await outcome.getByText('trusted them already.').waitFor();
+  });
+
+  it('says what came of the lists of others, and has a new signer confirmed', async () => {
+    const [known, next] = [await certify({ name: 'Operator' }), await certify({ name: 'Next operator' })];
+    const trustAnchors = [{ trustList: LIST, signedBy: [pem(known)] }];
+    await write('/verifier/config', { id: 'by-list', dcql_query: DEGREE, trustAnchors });
+    const kept = visitors.served.service.service.container.get(Store).lists('acme' as TenantId);
+    const id = copyIdOf(LIST, pinSigners([pem(known)]));
+    const nextUpdate = new Date(Date.now() + 9 * 86_400_000);
+    const list = { sequenceNumber: 7, issuedAt: new Date(), nextUpdate, entities: [] };
+    const copy = { list, documentHash: 'd', contentHash: 'c', checkedAt: new Date() };
+    await kept.keepCopy(id, { uri: LIST }, copy);
+    const held = {
+      fault: 'untrusted_signer',
+      reason: 'another one signed it',
+      signer: next.certificate,
+    } as const;
+    await kept.holdAgainst(id, { uri: LIST }, held, new Date());
+    const page = await visitors.as(['presentation:manage'], 'trust');
+    const lists = page.getByRole('region', { name: 'Lists that were fetched' });
+    await lists.getByText('another one signed it').waitFor();
+    await expectAccessible(page, 'a list that is held');
+    await lists.getByRole('button', { name: 'Confirm the signer' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Who signs this list from now on' });
+    await dialog.getByText('a certificate of CN=Next operator').waitFor();
+    await expectAccessible(page, 'who signs it');
+    await dialog.getByRole('button', { name: 'Confirm the signer' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    const { service } = visitors.served;
+    const { body } = await service.call('GET', '/verifier/config/by-list', { token: visitors.token });
+    expect(body.trustAnchors[0].signedBy).to.have.length(2);
   });
 
   it('shows all there is, page by page, with its number, and finds a part of it', async () => {

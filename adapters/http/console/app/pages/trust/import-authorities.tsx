@@ -1,7 +1,6 @@
-import { useState } from 'preact/hooks';
-import { Problem } from '../../parts/problem.tsx';
+import { useEffect, useState } from 'preact/hooks';
+import { askPage, type Page } from '../../api/call.ts';
 import { say } from '../../parts/said.tsx';
-import { useAsked } from '../../parts/use-asked.ts';
 import { useBusy } from '../../parts/use-busy.tsx';
 import type { Identity } from '../../shell/identities.ts';
 import { linkTo } from '../../shell/place.ts';
@@ -50,16 +49,22 @@ export function ImportAuthorities({ identity }: { readonly identity: Identity })
 
 type Row = { readonly id: string; readonly description?: string | null };
 type Props = { readonly identity: Identity; readonly anchors: readonly Anchor[] };
-/** Whoever has more of them gives authorities to each under its own page, or by the interface. */
-const MOST = 100;
+const PAGE_SIZE = 50;
 
 function Questions({ identity, anchors }: Props) {
-  const { value, fault } = useAsked<readonly Row[]>(identity, `/verifier/config?limit=${MOST}`);
+  const [page, setPage] = useState<Pick<Page<Row>, 'rows' | 'next'>>();
   const [taught, setTaught] = useState<readonly Taught[]>([]);
   const [isBusy, run, problem] = useBusy();
-  if (fault !== undefined) return <Problem fault={fault} />;
-  if (value === undefined) return <p aria-busy="true">Reading the questions</p>;
-  if (value.length === 0) return <p class="empty">This tenant asks nothing yet. A question comes first.</p>;
+  const read = async (cursor?: string) => {
+    const further = await askPage<Row>(identity, '/verifier/config', { limit: PAGE_SIZE, cursor });
+    setPage((before) => ({ ...further, rows: [...(before?.rows ?? []), ...further.rows] }));
+  };
+  useEffect(() => {
+    run(() => read());
+  }, []);
+  if (page === undefined) return problem ?? <p aria-busy="true">Reading the questions</p>;
+  const { rows, next } = page;
+  if (rows.length === 0) return <p class="empty">This tenant asks nothing yet. A question comes first.</p>;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const ids = new FormData(event.currentTarget as HTMLFormElement).getAll('question').map(String);
@@ -77,15 +82,17 @@ function Questions({ identity, anchors }: Props) {
     <form onSubmit={submit}>
       <fieldset disabled={isBusy}>
         <legend>Which questions are to trust them</legend>
-        {value.map(({ id, description }) => (
+        {rows.map(({ id, description }) => (
           <label key={id}>
             <input type="checkbox" name="question" value={id} />
             {id} {description && <span class="fine">{description}</span>}
           </label>
         ))}
       </fieldset>
-      {value.length === MOST && (
-        <p class="fine">The first {MOST}; the others take them on their own pages.</p>
+      {next !== undefined && (
+        <button type="button" class="quiet" disabled={isBusy} onClick={() => run(() => read(next))}>
+          Show more questions
+        </button>
       )}
       <button type="submit" aria-busy={isBusy} disabled={isBusy}>
         Have them trusted

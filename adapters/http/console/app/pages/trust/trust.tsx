@@ -1,6 +1,7 @@
 import type { PageProps } from '../../shell/pages.ts';
 import { place, refine } from '../../shell/place.ts';
 import { Authorities } from './authorities.tsx';
+import { FollowedLists } from './followed-lists.tsx';
 import { ImportAuthorities } from './import-authorities.tsx';
 import { Resting } from './resting-things.tsx';
 
@@ -46,6 +47,7 @@ export default function Trust({ identity }: PageProps) {
       </search>
       <Resting key={`${kind} ${words}`} identity={identity} kind={kind} words={words} />
       {identity.roles.includes('presentation:manage') && <ImportAuthorities identity={identity} />}
+      <FollowedLists identity={identity} />
       <Authorities identity={identity} />
     </>
   );
