@@ -182,6 +182,25 @@ describe('the page about trust', function () {
     await page.getByText('Nothing is of this kind and called so.').waitFor();
   });
 
+  it('gives authorities to any of many questions', async () => {
+    for (let number = 0; number < 52; number++)
+      await write('/verifier/config', { id: `many-${number}`, dcql_query: DEGREE });
+    const page = await visitors.as(['presentation:manage'], 'trust');
+    const section = page.getByRole('region', { name: 'To be trusted by this tenant' });
+    await section.getByLabel('Gather also').selectOption('own');
+    await section.getByLabel('Which key chain').selectOption('signing');
+    await section.getByRole('button', { name: 'Gather it' }).click();
+    await section.getByRole('checkbox', { name: 'crowd' }).check();
+    expect(await section.getByRole('checkbox').count()).to.equal(50);
+    await section.getByRole('button', { name: 'Show more questions' }).click();
+    await section.getByRole('checkbox', { name: 'which-degree' }).waitFor();
+    expect(await section.getByRole('checkbox', { name: 'crowd' }).isChecked(), 'a choice stays').to.equal(
+      true,
+    );
+    await section.getByRole('button', { name: 'Have them trusted' }).click();
+    await section.getByText('crowd trusts 1 more.').waitFor();
+  });
+
   it('is not shown to those whom the interface refuses', async () => {
     const page = await visitors.as(['issuance:offer'], 'trust');
     await page.getByRole('heading', { level: 1 }).waitFor();
