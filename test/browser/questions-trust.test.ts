@@ -1,17 +1,12 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { presentMdoc } from '../support/mdoc-maker.ts';
 import { newKey } from '../support/raw-wallet.ts';
-import { makeSdJwt, type SdJwtBase } from '../support/sd-jwt-maker.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { createTenant } from '../support/test-service.ts';
-import { expectAccessible, expectFits } from './support/accessible.ts';
+import { expectAccessible } from './support/accessible.ts';
+import { button, MANAGER, makeQuestion } from './support/questions.ts';
 import { Visitors } from './support/visitors.ts';
 
-const MANAGER = ['presentation:manage', 'issuance:manage'];
-const CARD = 'urn:example:card:1';
-const NAMESPACE = 'org.example.card';
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const trusted = (page: Page) => page.getByRole('region', { name: 'Whom it trusts' });
 const file = (name: string, content: string | Buffer) => ({
   name,
@@ -39,23 +34,7 @@ describe('whom a question trusts, in the console', function () {
     const { service } = visitors.served;
     return (await service.call('GET', `/verifier/config/${id}`, { token: visitors.token })).body;
   };
-  async function question(id: string, more: object = {}): Promise<void> {
-    const credentials = [
-      { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [CARD] }, claims: [{ path: ['name'] }] },
-      {
-        id: 'plastic',
-        format: 'mso_mdoc',
-        meta: { doctype_value: 'org.example.card.1' },
-        claims: [{ path: [NAMESPACE, 'name'] }],
-      },
-    ];
-    const json = { id, dcql_query: { credentials }, ...more };
-    const made = await visitors.served.service.call('POST', '/verifier/config', {
-      token: visitors.token,
-      json,
-    });
-    expect(made.status, made.text).to.equal(201);
-  }
+  const question = (id: string) => makeQuestion(visitors, id);
   async function save(page: Page): Promise<void> {
     await button(page, 'Save').click();
     await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor();
@@ -192,74 +171,5 @@ describe('whom a question trusts, in the console', function () {
     await page.getByLabel(/^Backend that is told/).fill('');
     await save(page);
     expect((await stored('by-hook')).webhook).to.equal(null);
-  });
-
-  describe('when it is tried', () => {
-    const base = (more: Partial<SdJwtBase> = {}): SdJwtBase => ({
-      issuer: { key: signer, chain: [signer.certificate] },
-      holder: newKey(),
-      visible: { vct: CARD },
-      hidden: { name: 'Erika Secret' },
-      audience: 'nobody',
-      nonce: 'none',
-      now: Math.floor(Date.now() / 1000),
-      ...more,
-    });
-    before(() => question('tried', { trustAnchors: [{ certificate: pem(ca) }] }));
-
-    it('says which queries are answered, by whom, and what nobody looked at', async () => {
-      const page = await visitors.as(MANAGER, 'questions/tried');
-      const dry = page.getByRole('region', { name: 'Dry run' });
-      const attempt = async (text: string) => {
-        await dry.getByRole('textbox').fill(text);
-        await button(page, 'Hold it against the question').click();
-      };
-      await attempt(makeSdJwt(base()));
-      await dry.getByText('It would answer “card”.').waitFor();
-      await dry.getByText('would still lack plastic').waitFor();
-      await dry.getByText(/Not looked at, .*nonce, audience.*key binding/).waitFor();
-      await dry.getByRole('list', { name: 'Checks for card' }).getByText('issuer trust').click();
-      await dry.getByText(/Signer of others/).waitFor();
-      await expectAccessible(page, 'tried');
-      await attempt(makeSdJwt(base(), { show: ([one = '']) => [`${one.slice(0, -3)}AAA`] }));
-      await dry.getByText('It would not answer “card”:').waitFor();
-      const stranger = await certify({ name: 'Stranger' });
-      await attempt(makeSdJwt(base({ issuer: { key: stranger, chain: [stranger.certificate] } })));
-      await dry.getByText('no anchor vouches for the certificate').waitFor();
-      await dry.getByText('Add the authority of the issuer to the trust anchors').waitFor();
-      await attempt(makeSdJwt(base({ hidden: {} })));
-      await dry.getByText('Missing: name.').waitFor();
-      await attempt(
-        presentMdoc({
-          issuer: { key: signer, chain: [signer.certificate] },
-          holder: newKey(),
-          docType: 'org.example.card.1',
-          elements: { [NAMESPACE]: { name: 'Erika Secret' } },
-          transcript: Buffer.from([0x80]),
-          now: Math.floor(Date.now() / 1000),
-        }),
-      );
-      await dry.getByText('It would answer “plastic”.').waitFor();
-      await attempt('nonsense');
-      await dry.getByRole('alert').getByText('neither an SD-JWT VC nor an mdoc').first().waitFor();
-      await page.getByRole('button', { name: /^Calls/ }).click();
-      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-      const call = page.getByRole('complementary').getByRole('listitem').filter({ hasText: '/try' }).first();
-      await call.getByRole('button', { name: 'Copy as curl' }).click();
-      expect(await page.evaluate('navigator.clipboard.readText()')).to.include('"presentation":"…"');
-    });
-
-    it('is decoded in the window alone by those who may not try it, and fits a phone in the dark', async () => {
-      const look = { width: 390, dark: true };
-      const page = await visitors.as(['presentation:request'], 'questions/tried', look);
-      const dry = page.getByRole('region', { name: 'Dry run' });
-      await dry.getByRole('textbox').fill(makeSdJwt(base()));
-      await button(page, 'Hold it against the question').click();
-      await dry.getByText('It would answer “card”.').waitFor();
-      await dry.getByText('Signatures, status, validity and holder are not checked.').waitFor();
-      expect(await page.getByLabel('Trust also').count()).to.equal(0);
-      await expectFits(page, 'a question at 390 px');
-      await expectAccessible(page, 'a question in the dark');
-    });
   });
 });

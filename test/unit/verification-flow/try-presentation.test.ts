@@ -1,79 +1,25 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { signJwt } from '../../../application/keys/sign-jwt.ts';
-import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
-import { TryPresentation } from '../../../application/verification/try-presentation.ts';
-import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
-import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
-import type { CborMap } from '../../../domain/formats/cbor/values.ts';
-import { prepareMdoc, sealMdoc } from '../../../domain/formats/mdoc/issue.ts';
-import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
-import { Failure } from '../../../domain/shared/failure.ts';
-import type { JsonObject } from '../../../domain/shared/json.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
-import type { Trial } from '../../../domain/verification/trial/trial.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { compressList } from '../../support/compress-list.ts';
-import { ACME, type Asked, type Changes, present, query, VCT, World } from './kit.ts';
+import { ACME, type Changes, query, VCT, type World } from './kit.ts';
+import { brief, TrialWorld, unbound } from './trial-kit.ts';
 
-const DAY_MS = 86_400_000;
 const LISTS = 'https://issuer.example/lists/1';
-const TYPE = 'org.example.card.1';
-const NAMESPACE = 'org.example.card';
-/** A request of nobody: what is tried is not bound to any. */
-const NOWHERE = { request: { clientId: 'x509_hash:nobody', nonce: 'another' } } as unknown as Asked;
-const LICENCE = {
-  id: 'licence',
-  format: 'mso_mdoc',
-  meta: { doctype_value: TYPE },
-  claims: [{ path: [NAMESPACE, 'name'] }],
-};
 
 describe('A question that is tried', () => {
+  let kit: TrialWorld;
   let world: World;
   beforeEach(async () => {
-    world = await World.make();
+    kit = await TrialWorld.make();
+    ({ world } = kit);
   });
   afterEach(() => sinon.restore());
 
-  const tried = async (presentation: string, allowed: string[] | null = null, id = 'card') => {
-    const presentationVerifier = new PresentationVerifier({ ...world, issuerTrusts: world.issuerTrusts });
-    const use = new TryPresentation({ clock: world.clock, presentationVerifier });
-    return use.execute(await world.caller(ACME, allowed), id, presentation);
-  };
-  const card = (changes: Changes = {}) => present(world, NOWHERE, changes);
-  /** Without what binds it to a request and its holder. */
-  const unbound = (text: string) => text.slice(0, text.lastIndexOf('~') + 1);
-  const brief = ({ presentations }: Trial) =>
-    presentations.map(({ queries }) => queries.map(({ id, result, reason }) => [id, reason ?? result]));
-
-  function licence({
-    issuer = world.issuer,
-    docType = TYPE,
-    signed = world.clock.now(),
-  }: {
-    issuer?: KeyChain;
-    docType?: string;
-    signed?: Date;
-  } = {}) {
-    const validUntil = new Date(signed.getTime() + DAY_MS);
-    const prepared = prepareMdoc({
-      docType,
-      claimsByNamespace: { [NAMESPACE]: { name: 'Erika', born: '1971-09-01' } },
-      holderKey: world.holder.jwk,
-      signer: { algorithm: 'ES256', chain: signingChain(issuer) },
-      validity: { signed, validFrom: signed, validUntil },
-      randomBytes: (length: number) => world.random.bytes(length),
-    });
-    return sealMdoc(prepared, world.sign(issuer, prepared.toSign as never));
-  }
-  const responseOf = (...issuerSigned: string[]) => {
-    const documents = issuerSigned.map((text) => ({
-      docType: TYPE,
-      issuerSigned: decodeCbor(Buffer.from(text, 'base64url')) as CborMap,
-    }));
-    return encodeCbor({ version: '1.0', documents, status: 0 });
-  };
+  const tried = (...given: Parameters<TrialWorld['tried']>) => kit.tried(...given);
+  const card = (changes: Changes = {}) => kit.card(changes);
 
   async function serveStatus(status: number) {
     const lst = compressList(packEntries(2, 100, [{ index: 1, status }]));
@@ -212,118 +158,4 @@ describe('A question that is tried', () => {
     );
     expect(brief(await tried(unbound(card())))).to.deep.equal([[['card', 'passed']]]);
   });
-
-  it('takes an mdoc in each form in which it comes', async () => {
-    await world.configure({ dcql_query: { credentials: [LICENCE] } });
-    const bare = licence();
-    const bytes = Buffer.from(bare, 'base64url');
-    const response = responseOf(bare);
-    for (const text of [
-      bare,
-      bytes.toString('hex'),
-      bytes.toString('base64'),
-      response.toString('base64url'),
-      JSON.stringify({ vp_token: { licence: [response.toString('base64url')] } }),
-      JSON.stringify({
-        protocol: 'x',
-        data: { vp_token: { licence: [response.toString('base64url')] } },
-      }),
-    ]) {
-      const trial = await tried(text);
-      expect(brief(trial), text.slice(0, 30)).to.deep.equal([[['licence', 'passed']]]);
-      expect(trial.untried).to.deep.equal(['nonce', 'audience', 'device signature', 'transaction data']);
-      expect(trial.presentations[0]?.shown).to.deep.equal([
-        [NAMESPACE, 'name'],
-        [NAMESPACE, 'born'],
-      ]);
-      expect(JSON.stringify(trial)).to.not.include('Erika');
-    }
-  });
-
-  it('refuses an mdoc that was changed, ended, is of a stranger or another one', async () => {
-    await world.configure({ dcql_query: { credentials: [LICENCE] } });
-    const changed = Buffer.from(licence(), 'base64url');
-    changed.write('Urika', changed.indexOf('Erika'));
-    const reasons = [];
-    for (const text of [
-      changed.toString('hex'),
-      licence({ signed: new Date(world.clock.time - 2 * DAY_MS) }),
-      licence({ issuer: await world.keyChain('stranger', 'x', ['signing']) }),
-      licence({ docType: 'org.example.other.1' }),
-    ])
-      reasons.push(brief(await tried(text))[0]?.[0]?.[1]);
-    expect(reasons).to.deep.equal([
-      'digest_mismatch',
-      'credential_expired',
-      'untrusted_chain',
-      'doctype_mismatch',
-    ]);
-  });
-
-  it('says what a question still lacks, and holds each to what it came for', async () => {
-    await world.configure({ dcql_query: { credentials: [...cardQueries('one', 'two'), LICENCE] } });
-    const both = responseOf(licence(), licence()).toString('base64url');
-    const mdocs = await tried(both);
-    expect(brief(mdocs)).to.deep.equal([[['licence', 'passed']], [['licence', 'passed']]]);
-    expect(mdocs.missing).to.deep.equal(['one', 'two']);
-    expect(brief(await tried(card()))).to.deep.equal([
-      [
-        ['one', 'passed'],
-        ['two', 'passed'],
-      ],
-    ]);
-    const named = await tried(JSON.stringify({ vp_token: { two: [card()], licence: licence() } }));
-    expect(brief(named)).to.deep.equal([[['two', 'passed']], [['licence', 'passed']]]);
-    expect(named.missing).to.deep.equal(['one']);
-  });
-
-  const garbage: [string, string, RegExp][] = [
-    ['words', 'not a credential', /neither an SD-JWT VC nor an mdoc/],
-    ['bytes', 'ffffffffffff', /neither an SD-JWT VC nor an mdoc/],
-    ['other CBOR', 'a0', /no mdoc/],
-    ['broken JSON', '{"vp_token":', /begins like JSON/],
-    ['other JSON', '{"vp_token": [1]}', /no object of presentations/],
-    ['a number for a presentation', '{"vp_token": {"card": [5]}}', /no text/],
-    ['an encrypted answer', '{"response": "a.b.c.d.e"}', /encrypted answer/],
-    ['an encrypted mdoc', encodeCbor(['dcapi', {}]).toString('base64url'), /encrypted answer/],
-    ['a JWT', 'a.b.c', /it is a JWT/],
-    ['many', JSON.stringify({ card: Array.from({ length: 20 }, () => 'e30.e30.x~') }), /more than 10/],
-  ];
-  for (const [what, text, message] of garbage) {
-    it(`takes no ${what}`, async () => {
-      await world.configure();
-      const failure = await tried(text).then(
-        () => undefined,
-        (error: unknown) => error,
-      );
-      expect(failure).to.be.instanceOf(Failure).and.to.include({ code: 'invalid_input' });
-      expect((failure as Failure).details.errors?.[0]?.path).to.equal('presentation');
-      expect((failure as Failure).details.errors?.[0]?.message).to.match(message);
-    });
-  }
-
-  it('costs no more than so many pairs', async () => {
-    const ids = Array.from({ length: 26 }, (_, index) => `card-${index}`);
-    await world.configure({ dcql_query: { credentials: cardQueries(...ids) } });
-    const failure = await tried(JSON.stringify({ a: [card(), card()] })).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-    expect(failure).to.be.instanceOf(Failure).and.to.include({ code: 'invalid_input' });
-  });
-
-  it('is there for those who may use it', async () => {
-    await world.configure();
-    for (const attempt of [tried(card(), ['other']), tried(card(), null, 'unknown')]) {
-      const failure = await attempt.then(
-        () => undefined,
-        (error: unknown) => error,
-      );
-      expect(failure).to.be.instanceOf(Failure).and.to.include({ code: 'not_found' });
-    }
-  });
 });
-
-function cardQueries(...ids: string[]): JsonObject[] {
-  return (query(...ids.map((id) => ({ id })))['credentials'] as JsonObject[]) ?? [];
-}
