@@ -34,6 +34,7 @@ import { followedListRoutes } from '../adapters/http/trust-radar/followed-list.r
 import { trustForecastRoutes } from '../adapters/http/trust-radar/trust-forecast.routes.ts';
 import { presentationConfigurationRoutes } from '../adapters/http/verification/configuration.routes.ts';
 import { presentationOfferRoutes } from '../adapters/http/verification/offer.routes.ts';
+import { presentationTrialRoutes } from '../adapters/http/verification/trial.routes.ts';
 import {
   dcApiRoutes,
   presentationWalletRoutes,
@@ -63,6 +64,7 @@ const FAMILIES: readonly Family[] = [
     deferredRoutes,
     presentationOfferRoutes,
     presentationConfigurationRoutes,
+    presentationTrialRoutes,
   ],
   ...[
     statusListAdministrationRoutes,

@@ -381,6 +381,28 @@ export interface paths {
     patch: operations["updatePresentationConfiguration"];
     trace?: never;
   };
+  "/verifier/config/{id}/try": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Try a presentation configuration with a presentation
+     * @description Says which credential queries a pasted presentation answers: signature and trust in its issuer, status, validity and claims are checked as for an answer. What ties an answer to a request and to its holder is not (`untried`), so it never counts as one. Nothing is stored; claims come back as paths.
+     *
+     *     Needs one of the roles: `presentation:manage`.
+     */
+    post: operations["tryPresentation"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/session/revoke": {
     parameters: {
       query?: never;
@@ -1264,7 +1286,7 @@ export interface paths {
     };
     /**
      * See what ends when, and what fails then
-     * @description Own certificates and authorities, lists that are followed and published, their signers, anchors and registration certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads to the next page.
+     * @description Own certificates and authorities, lists that are followed and published, their signers, anchors and registration certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads to the next page, and `X-Total-Count` says how many there are on all pages.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      *
@@ -2881,6 +2903,10 @@ export interface components {
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       readonly warnings?: components["schemas"]["Warning"][];
     };
+    PresentationToTry: {
+      /** @description An SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an IssuerSigned (ISO/IEC 18013-5) in base64url, base64 or hexadecimal; or a vp_token in JSON, also within what the Digital Credentials API returns */
+      presentation: string;
+    };
     Revocation: {
       sessionId: string;
       /**
@@ -4470,6 +4496,51 @@ export interface components {
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       warnings: components["schemas"]["Warning"][];
     };
+    /** @description What a presentation would be worth to a question */
+    PresentationTrial: {
+      presentations: {
+        /** @enum {string} */
+        format: "dc+sd-jwt" | "mso_mdoc";
+        /** @description As it says itself, verified or not */
+        types: string[];
+        /** @description Where its claims stand, without their values, verified or not; absent where it cannot be taken apart */
+        shown?: (string | number | null)[][];
+        /** @description Each credential query of its format, or the one that it came for */
+        queries: {
+          /** @description Id of the credential query */
+          id: string;
+          /** @enum {string} */
+          result: "passed" | "failed";
+          /** @enum {string} */
+          reason?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid";
+          /** @description Claims that it asks for and that are not there, verified or not */
+          missing: (string | number | null)[][];
+          /** @description The checks, in their order, up to the one that failed */
+          report: components["schemas"]["Check"][];
+        }[];
+      }[];
+      /** @description What the question would still lack: ids of credential queries, or credential_sets with their position */
+      missing: string[];
+      /** @description Checks that need a request and the wallet that answers it: nobody looked at them */
+      untried: string[];
+    };
+    /** @description One check of what was presented */
+    Check: {
+      /** @description Id of the credential query; absent for the response as a whole */
+      id?: string;
+      /** @description Which of the presentations of the query */
+      index?: number;
+      check: string;
+      /** @enum {string} */
+      result: "passed" | "failed";
+      /** @description What was looked at: names, numbers and addresses */
+      input?: string;
+      /** @description Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words */
+      reason?: string;
+      detail?: string;
+      /** @description What demands the check */
+      section: string;
+    };
     Revoked: {
       sessionId: string;
       status: number;
@@ -4595,23 +4666,6 @@ export interface components {
       reason: string;
       /** @description As the log names the request */
       requestId?: string;
-    };
-    /** @description One check of what was presented */
-    Check: {
-      /** @description Id of the credential query; absent for the response as a whole */
-      id?: string;
-      /** @description Which of the presentations of the query */
-      index?: number;
-      check: string;
-      /** @enum {string} */
-      result: "passed" | "failed";
-      /** @description What was looked at: names, numbers and addresses */
-      input?: string;
-      /** @description Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words */
-      reason?: string;
-      detail?: string;
-      /** @description What demands the check */
-      section: string;
     };
     /** @description One delivery to a webhook and what came of it */
     Delivery: {
@@ -6854,6 +6908,38 @@ export interface operations {
       };
     };
   };
+  tryPresentation: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example name-check */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "presentation": "eyJhbGciOiJFUzI1NiJ9.eyJ2Y3QiOiJ1cm46ZXVkaTpwaWQ6MSJ9.c2lnbmF0dXJl~"
+         *     }
+         */
+        "application/json": components["schemas"]["PresentationToTry"];
+      };
+    };
+    responses: {
+      /** @description What a presentation would be worth to a question */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["PresentationTrial"];
+        };
+      };
+    };
+  };
   revokeCredentials: {
     parameters: {
       query?: never;
@@ -8719,6 +8805,10 @@ export interface operations {
          * @example 2027-01-01T00:00:00Z
          */
         until?: string;
+        /** @description Only what is of this kind */
+        kind?: "key-chain" | "authority" | "anchor" | "list-signer" | "followed-list" | "published-list" | "registration-certificate";
+        /** @description Only what has this in its id or name, or in the id of a configuration that fails then */
+        q?: string;
         /** @example 20 */
         limit?: number;
         /** @description From the `next` link of the page before */

@@ -143,7 +143,9 @@ export const SettingsSchema = z.object({
     ),
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
-    .describe('Offers and presentation requests per minute that one client may make; 0 for any number'),
+    .describe(
+      'Offers, presentation requests and tries of questions per minute that one client may make; 0 for any number',
+    ),
   MAX_CONNECTIONS: wholeNumber(10, 1_000_000)
     .default(10_000)
     .describe(

@@ -38,6 +38,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /verifier/config/:id': 'getPresentationConfiguration',
   'PATCH /verifier/config/:id': 'updatePresentationConfiguration',
   'DELETE /verifier/config/:id': 'deletePresentationConfiguration',
+  'POST /verifier/config/:id/try': 'tryPresentation',
   'POST /verifier/offer': 'createPresentationRequest',
 
   'GET /session': 'listSessions',

@@ -4,7 +4,8 @@ import { certificateFor } from '../../domain/registrar/registration-certificate-
 import {
   type Affected,
   type Ending,
-  type ForecastItem,
+  FORECAST_KINDS,
+  type ForecastPage,
   forecastPage,
   type Side,
 } from '../../domain/trust-lists/forecast.ts';
@@ -27,6 +28,13 @@ export const TrustForecastQuery = z.object({
     .transform((text) => new Date(text.includes('T') ? text : `${text}T23:59:59.999Z`))
     .optional()
     .describe('Only what ends by then; of a date alone the end of that day (UTC)'),
+  kind: z.enum(FORECAST_KINDS).optional().describe('Only what is of this kind'),
+  q: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Only what has this in its id or name, or in the id of a configuration that fails then'),
   limit: z.coerce.number().int().min(1).max(500).default(100),
   cursor: z
     .string()
@@ -41,8 +49,8 @@ export type TrustForecastQuery = z.infer<typeof TrustForecastQuery>;
 export class ForecastTrust extends needs({ store: Store, clock: Clock }) {
   async execute(
     { configured, roles }: TenantCaller,
-    { until, limit, cursor: after, sort }: TrustForecastQuery,
-  ): Promise<{ readonly items: readonly ForecastItem[]; readonly next: string | undefined }> {
+    { until, kind, q: words, limit, cursor: after, sort }: TrustForecastQuery,
+  ): Promise<ForecastPage> {
     const subject = await this.#subject(configured);
     const endings = [
       ...endingKeys(subject),
@@ -54,7 +62,7 @@ export class ForecastTrust extends needs({ store: Store, clock: Clock }) {
     const sides = new Set<Side>();
     if (roles.includes('issuance:manage')) sides.add('issuance');
     if (roles.includes('presentation:manage')) sides.add('presentation');
-    return forecastPage(endings, { sides, until, limit, after, sort });
+    return forecastPage(endings, { sides, until, kind, words, limit, after, sort });
   }
 
   async #subject(configured: TenantConfiguration): Promise<ForecastSubject> {

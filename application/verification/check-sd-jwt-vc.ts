@@ -46,6 +46,8 @@ export type ExpectedSdJwtVc = ExpectedBinding & {
   /** Allowed `alg` of the credential and of the key binding JWT (OpenID4VP 1.0 appendix B.3.4). */
   readonly sdJwtAlgorithms: readonly string[];
   readonly kbAlgorithms: readonly string[];
+  /** There is no request, so key binding and recipients are not looked at; true only where nothing is accepted by it. */
+  readonly isTrial?: true;
 };
 
 export type CheckedSdJwtVc = SdJwtVc & {
@@ -74,12 +76,16 @@ type Ports = { readonly signatures: Signatures; readonly certificates: Certifica
  * @throws Refusal with the reason; `NonceRefusal` when the whole response has to be refused.
  */
 export function checkSdJwtVc(ports: Ports, text: string, expected: ExpectedSdJwtVc): CheckedSdJwtVc {
-  const opened = openSdJwt(text);
+  const opened = expected.isTrial === true ? withoutBinding(openSdJwt(text)) : openSdJwt(text);
   try {
     return checkOpened(ports, opened, expected);
   } catch (error) {
     throw error instanceof Refusal ? asForeign(error, opened, expected) : error;
   }
+}
+
+function withoutBinding({ issuer, disclosures, boundText }: OpenedSdJwt): OpenedSdJwt {
+  return { issuer, disclosures, boundText };
 }
 
 /** OpenID4VP 1.0 section 14.2.2: a foreign nonce refuses the response also when something else is wrong first. */
@@ -98,14 +104,15 @@ function checkOpened(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwtV
   if (expected.holderBinding && opened.keyBinding === undefined) throw new Refusal('holder_binding_missing');
   const { header, payload } = opened.issuer;
   // HAIP 1.0 section 6.1: what is bound to a key is presented with it.
-  const isBound = expected.haip === true && payload['cnf'] !== undefined;
+  const isTrial = expected.isTrial === true;
+  const isBound = expected.haip === true && !isTrial && payload['cnf'] !== undefined;
   if (isBound && opened.keyBinding === undefined) throw new Refusal('holder_binding_missing', 'HAIP');
 
   const issuer = checkIssuer(ports, opened, expected);
   const processed = processDisclosures(payload, opened.disclosures);
   checkForbiddenDisclosures(payload, processed);
   const credential = readSdJwtVc(payload, processed, expected.now);
-  checkRecipients(processed.claims['aud'], expected.recipients);
+  if (!isTrial) checkRecipients(processed.claims['aud'], expected.recipients);
   const binding = checkBinding(ports, opened, processed, expected);
   const statusReference = readStatusReference(payload);
   return {

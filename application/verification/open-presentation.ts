@@ -46,6 +46,8 @@ export type Opening = {
   /** By which signatures of issuers and holders count. */
   readonly algorithms: PresentationAlgorithms;
   readonly now: Date;
+  /** Somebody tries a question: there is no request, so nothing that ties a presentation to one is looked at. */
+  readonly isTrial?: true;
 };
 
 /** What both formats come to. */
@@ -73,7 +75,7 @@ export function openPresentation(
 }
 
 function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQuery, text: string): Verified {
-  const { request, binding, requestedAt, trust, haip, algorithms, now } = opening;
+  const { request, binding, requestedAt, trust, haip, algorithms, now, isTrial } = opening;
   const checked = checkSdJwtVc(ports, text, {
     now,
     requestedAt,
@@ -88,6 +90,7 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
     agreedOnly: algorithms.agreedOnly,
     sdJwtAlgorithms: algorithms.jose,
     kbAlgorithms: algorithms.jose,
+    ...defined({ isTrial }),
   });
   const chain = readCertificateChain(checked.header);
   assertCounted(trust, { ...checked, chain, issuedAt: issuedAt(checked.alwaysVisible) }, now);
@@ -110,14 +113,14 @@ function openSdJwtVc(ports: Ports, opening: Opening, query: CompiledCredentialQu
 }
 
 function openMdoc(ports: Ports, opening: Opening, query: CompiledCredentialQuery, text: string): Verified {
-  const { request, now, binding, trust, haip, algorithms, mdlProfile } = opening;
+  const { request, now, binding, trust, haip, algorithms, mdlProfile, isTrial } = opening;
   const [docType = ''] = query.types;
   const checked = checkMdoc(ports, text, {
     now,
     anchors: trust.withFormer,
     transcripts: binding.transcripts(),
     docType,
-    ...defined({ mdlProfile }),
+    ...defined({ mdlProfile, isTrial }),
     holderBinding: query.holderBindingRequired,
     haip,
     agreedOnly: algorithms.agreedOnly,

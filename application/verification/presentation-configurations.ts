@@ -61,7 +61,7 @@ export class GetPresentationConfiguration extends needs({}) {
   async execute(caller: TenantCaller, id: string): Promise<PresentationConfiguration> {
     assertMaySee(caller, id);
     const configuration = await caller.configured.presentationConfiguration(id);
-    if (configuration === undefined) throw unknown(id);
+    if (configuration === undefined) throw unknownConfiguration(id);
     return configuration;
   }
 }
@@ -222,9 +222,9 @@ function merge(
 
 /** @throws Failure `not_found`: what a client may not use does not exist for it. */
 export function assertMaySee({ allowedPresentationConfigs }: TenantCaller, id: string): void {
-  if (!mayUse(allowedPresentationConfigs, id)) throw unknown(id);
+  if (!mayUse(allowedPresentationConfigs, id)) throw unknownConfiguration(id);
 }
 
-function unknown(id: string): Failure {
+export function unknownConfiguration(id: string): Failure {
   return new Failure('not_found', `there is no presentation configuration ${JSON.stringify(id)}`);
 }

@@ -1,19 +1,13 @@
-import type { MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
 import { type DisclosedObject, isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
-import type { CertificateRevocation } from '../../domain/verification/certificate-revocation.ts';
 import type { PresentedValues } from '../../domain/verification/configuration.ts';
 import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
 import { pickDisclosed, pickRequested } from '../../domain/verification/dcql/pick.ts';
 import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
-import {
-  type PresentationAlgorithms,
-  presentationAlgorithms,
-} from '../../domain/verification/request-object.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
@@ -23,9 +17,9 @@ import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { holdsToAgreed, holdsToHaip } from './haip.ts';
 import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
 import { type AnsweredRequest, openPresentation, type Verified } from './open-presentation.ts';
+import { type PresentationRules, rulesOf } from './presentation-rules.ts';
 import { authorityOf, demandedLists } from './trusted-authorities.ts';
 import { TypeMetadata } from './type-metadata.ts';
 
@@ -43,22 +37,28 @@ export type PresentationsToVerify = {
   readonly now: Date;
 };
 
-type Task = PresentationsToVerify & {
-  readonly trust: IssuerTrust;
-  readonly mdlProfile: MdlProfile | undefined;
-  readonly certificateRevocation: CertificateRevocation;
-  /** Whether credentials are held against the metadata of their types. */
-  readonly holdsToTypes: boolean;
-  readonly haip: boolean;
-  readonly algorithms: PresentationAlgorithms;
-  readonly values: PresentedValues;
-};
+/** What one presentation is held against. */
+type Task = Omit<PresentationsToVerify, 'vpToken'> &
+  PresentationRules & {
+    readonly trust: IssuerTrust;
+    readonly isTrial?: true;
+  };
+
+/** A presentation that answers no request. */
+export type PresentationToTry = { readonly query: CompiledCredentialQuery; readonly text: string };
+type Trial = Pick<PresentationsToVerify, 'configured' | 'now'> & { readonly configurationId: string };
 
 /** A presentation after everything that needs no call; `verified` when it holds so far. */
 type Looked =
   | { readonly checked: Accepted; readonly verified: Verified }
   | { readonly checked: CheckedPresentation; readonly verified?: undefined };
 type Accepted = Extract<CheckedPresentation, { accepted: true }>;
+
+/** Nobody can answer it: no transcript is signed, and no name is that of the audience. */
+const NO_REQUEST = {
+  request: { dcqlQuery: {}, nonce: '' },
+  binding: { audience: [], recipients: [], transcripts: () => [] },
+} as const;
 
 /** More presentations than any wallet sends; each costs two signatures. */
 const MAX_PRESENTATIONS = 100;
@@ -82,7 +82,7 @@ export class PresentationVerifier extends needs({
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
     const trust = await this.ports.issuerTrusts.of(configured, configurationId);
-    const task = { ...wanted, trust, ...(await rulesOf(configured, configurationId)) };
+    const task: Task = { ...wanted, trust, ...(await rulesOf(configured, configurationId)) };
     const looked = presented.flatMap(({ id, text, index }) => {
       const own = query.credentials.get(id);
       return own === undefined ? [] : [{ query: own, ...this.#look(task, own, text, index) }];
@@ -98,10 +98,36 @@ export class PresentationVerifier extends needs({
     return judge(query, checked, request.transactionData ?? []);
   }
 
+  /**
+   * Holds each against its query without a request: nothing that ties a presentation to one, or to its holder, is looked at. So what
+   * comes out of it is for whoever tries a question, and never an answer to it.
+   */
+  async try(trial: Trial, tried: readonly PresentationToTry[]): Promise<readonly CheckedPresentation[]> {
+    const { configured, configurationId, now } = trial;
+    const trust = await this.ports.issuerTrusts.of(configured, configurationId);
+    const rules = await rulesOf(configured, configurationId);
+    const task: Task = { ...NO_REQUEST, ...trial, requestedAt: now, trust, ...rules, isTrial: true };
+    const checked: CheckedPresentation[] = [];
+    for (const { query, text } of tried) {
+      const unbound = { ...query, holderBindingRequired: false };
+      const looked = this.#look(task, unbound, text, 0);
+      const { verified } = looked;
+      checked.push(
+        verified === undefined ? looked.checked : await this.#ask(task, unbound, verified, looked.checked),
+      );
+    }
+    return checked;
+  }
+
   /** OpenID4VP 1.0 section 8.6: a bad presentation is discarded, the others count. */
   #look(task: Task, query: CompiledCredentialQuery, text: string, index: number): Looked {
     const format = query.format === 'mso_mdoc' ? 'mso_mdoc' : 'dc+sd-jwt';
-    const place = { queryId: query.id, index, format } as const;
+    const place = {
+      queryId: query.id,
+      index,
+      format,
+      ...(task.isTrial && { isTrial: task.isTrial }),
+    } as const;
     let inputs = requestInputs(task, query);
     try {
       const { ports } = this;
@@ -135,7 +161,7 @@ export class PresentationVerifier extends needs({
     checked: Accepted,
   ): Promise<CheckedPresentation> {
     let { inputs } = checked;
-    const { queryId, index, format } = checked;
+    const { queryId, index, format, isTrial } = checked;
     try {
       const { claims, alwaysVisible } = verified.credential;
       if (task.holdsToTypes && format === 'dc+sd-jwt') {
@@ -151,7 +177,7 @@ export class PresentationVerifier extends needs({
       await this.#checkStatus(task, query, verified);
       return { ...checked, inputs };
     } catch (error) {
-      return refusedBy(error, task, { queryId, index, format, inputs });
+      return refusedBy(error, task, { queryId, index, format, inputs, ...(isTrial && { isTrial }) });
     }
   }
 
@@ -190,26 +216,6 @@ export class PresentationVerifier extends needs({
   }
 }
 
-async function rulesOf(
-  configured: TenantConfiguration,
-  configurationId: string | undefined,
-): Promise<
-  Pick<Task, 'mdlProfile' | 'certificateRevocation' | 'haip' | 'algorithms' | 'values' | 'holdsToTypes'>
-> {
-  const configuration =
-    configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
-  const { mdlProfile, certificateRevocation, values, typeMetadata } = configuration ?? {};
-  const haip = holdsToHaip(configured);
-  return {
-    mdlProfile: mdlProfile ?? undefined,
-    certificateRevocation: certificateRevocation ?? 'off',
-    haip,
-    algorithms: presentationAlgorithms(holdsToAgreed(configured)),
-    values: values ?? 'disclosed',
-    holdsToTypes: typeMetadata === 'enforced',
-  };
-}
-
 function valuesOf(
   query: CompiledCredentialQuery,
   credential: PresentedCredential,
@@ -226,7 +232,7 @@ function valuesOf(
 function refusedBy(
   error: unknown,
   { trust }: Task,
-  place: Pick<CheckedPresentation, 'queryId' | 'index' | 'format' | 'inputs'>,
+  place: Pick<CheckedPresentation, 'queryId' | 'index' | 'format' | 'inputs' | 'isTrial'>,
 ): CheckedPresentation {
   if (!(error instanceof Refusal)) throw error;
   const { reason } = error;

@@ -37,9 +37,19 @@ export type ForecastItem = Ending & { readonly key: string };
 export type ForecastQuery = {
   readonly sides: ReadonlySet<Side>;
   readonly until: Date | undefined;
+  readonly kind: ForecastKind | undefined;
+  /** In its id or name, or the id of what rests on it, in capitals or not. */
+  readonly words: string | undefined;
   readonly limit: number;
   readonly after: string | undefined;
   readonly sort: 'asc' | 'desc';
+};
+
+export type ForecastPage = {
+  readonly items: readonly ForecastItem[];
+  /** Of all pages. */
+  readonly count: number;
+  readonly next: string | undefined;
 };
 
 /** Configurations that one item names; the first by their ids. */
@@ -51,16 +61,27 @@ const MAX_AFFECTED = 100;
  */
 export function forecastPage(
   endings: readonly Ending[],
-  { sides, until, limit, after, sort }: ForecastQuery,
-): { readonly items: readonly ForecastItem[]; readonly next: string | undefined } {
+  { sides, until, kind, words, limit, after, sort }: ForecastQuery,
+): ForecastPage {
   const direction = sort === 'asc' ? 1 : -1;
   const items = gathered(endings.flatMap((ending) => seenBy(ending, sides)))
-    .filter(({ endsAt }) => until === undefined || endsAt <= until)
+    .filter((ending) => isWanted(ending, { until, kind, words: words?.toLowerCase() }))
     .map((ending): ForecastItem => ({ ...ending, key: keyOf(ending) }))
-    .sort((one, other) => (one.key < other.key ? -direction : direction))
-    .filter(({ key }) => after === undefined || (sort === 'asc' ? key > after : key < after));
-  const page = items.slice(0, limit);
-  return { items: page, next: items.length > limit ? page.at(-1)?.key : undefined };
+    .sort((one, other) => (one.key < other.key ? -direction : direction));
+  const left = items.filter(({ key }) => after === undefined || (sort === 'asc' ? key > after : key < after));
+  const page = left.slice(0, limit);
+  const next = left.length > limit ? page.at(-1)?.key : undefined;
+  return { items: page, count: items.length, next };
+}
+
+function isWanted(
+  { endsAt, kind: own, id, name, affects }: Ending,
+  { until, kind, words }: Pick<ForecastQuery, 'until' | 'kind' | 'words'>,
+): boolean {
+  if (until !== undefined && endsAt > until) return false;
+  if (kind !== undefined && own !== kind) return false;
+  const named = [id, name, ...affects.issuance, ...affects.presentation];
+  return words === undefined || named.some((text) => text.toLowerCase().includes(words));
 }
 
 /** Of one thing that several configurations name there is one item, with what to do for each of them. */

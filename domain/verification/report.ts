@@ -43,6 +43,13 @@ const FINAL_CHECKS: readonly Check[] = [
 
 /** Made last, and by calls: not of what comes with an answer to another request. */
 const ASKED: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation', 'status']);
+/** What ties a presentation to a request and to its holder: nobody looks where there is no request. */
+const BOUND: ReadonlySet<CheckName> = new Set([
+  'holder binding present',
+  'key binding',
+  'device signature',
+  'transaction data',
+]);
 /** Made where a configuration says so: nobody is to read that they passed where they were not made. */
 const CHOSEN: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation']);
 
@@ -117,6 +124,8 @@ export type ReportedPresentation = {
   readonly inputs: CheckInputs;
   /** Nobody was asked whether it was revoked. */
   readonly isUnasked?: boolean;
+  /** It answers no request: somebody tries a question. */
+  readonly isTrial?: true;
 };
 
 /**
@@ -124,7 +133,7 @@ export type ReportedPresentation = {
  * @param refusal its detail has names and numbers, never a claim's value.
  */
 export function reportOf(
-  { queryId: id, index, format, inputs, isUnasked = false }: ReportedPresentation,
+  { queryId: id, index, format, inputs, isUnasked = false, isTrial }: ReportedPresentation,
   refusal?: { readonly reason: RefusalReason; readonly detail: string },
 ): JsonObject[] {
   const checks = CHECKS[format];
@@ -132,12 +141,18 @@ export function reportOf(
   return checks.slice(0, failed + 1).flatMap(({ what, section }, position) => {
     const input = inputs[what];
     if (isUnasked && ASKED.has(what)) return [];
+    if (isTrial === true && BOUND.has(what)) return [];
     if (CHOSEN.has(what) && input === undefined && position < failed) return [];
     const common = { id, index, check: what, ...(input !== undefined && { input }) };
     if (refusal === undefined || position < failed) return { ...common, result: 'passed', section };
     const { reason, detail } = refusal;
     return { ...common, result: 'failed', reason, detail: detail.slice(0, MAX_DETAIL), section };
   });
+}
+
+/** Checks of a format that a trial cannot make. */
+export function untriedChecks(format: SupportedFormat): readonly CheckName[] {
+  return CHECKS[format].map(({ what }) => what).filter((what) => BOUND.has(what));
 }
 
 /** A check of the response as a whole that refused it. */

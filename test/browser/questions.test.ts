@@ -79,10 +79,15 @@ describe('the questions of the console', function () {
 
   it('shows refusals at what they are about, and makes it', async () => {
     await page.getByLabel('Id', { exact: true }).fill('degree');
-    await page.getByLabel('Certificate of another issuer (PEM)').fill('no certificate');
+    const trusted = page.getByRole('region', { name: 'Whom it trusts' });
+    await trusted.getByLabel('or pasted (PEM)').fill('no certificate');
     await button(page, 'Trust it').click();
+    await trusted.getByText('The text is no certificate').waitFor();
+    const json = page.getByLabel('Configuration');
+    const broken = [{ ownAuthorities: true }, { certificate: 'no certificate' }];
+    await json.fill(JSON.stringify({ ...JSON.parse(await json.inputValue()), trustAnchors: broken }));
     await button(page, 'Make it').click();
-    await page.getByRole('region', { name: 'Whom it trusts' }).getByText('Refused:').waitFor();
+    await trusted.getByText('Refused:').waitFor();
     await expectAccessible(page, 'refused');
     await page.getByRole('button', { name: /^Remove a certificate/ }).click();
     await button(page, 'Make it').click();
@@ -94,7 +99,8 @@ describe('the questions of the console', function () {
     expect(purpose[0].lang).to.equal('en');
   });
 
-  it('holds a pasted credential against the question, and says what it does not check', async () => {
+  it('holds a pasted credential against what is not saved, and says what it does not check', async () => {
+    await page.getByLabel('Description, for administrators').fill('not saved');
     const dry = page.getByRole('region', { name: 'Dry run' });
     const paste = async (text: string) => {
       await dry.getByRole('textbox').fill(text);
@@ -110,6 +116,7 @@ describe('the questions of the console', function () {
     await dry.getByText('This is no SD-JWT VC.').waitFor();
     await dry.getByText('Signatures, status, validity and holder are not checked.').waitFor();
     await expectAccessible(page, 'after a dry run');
+    await page.getByLabel('Description, for administrators').fill('');
   });
 
   it('asks it, and goes to the session', async () => {

@@ -75,10 +75,11 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'POST /registrar/access-certificate': ['changed key-chain'],
 };
 
-/** Calls that change no configuration: traffic of the backends, and requests of certificates that nothing keeps. */
+/** Calls that change no configuration: traffic of the backends, what is tried, and requests of certificates that nothing keeps. */
 const UNLOGGED: ReadonlySet<string> = new Set([
   'POST /issuer/offer',
   'POST /verifier/offer',
+  'POST /verifier/config/:id/try',
   'POST /registrar/registration-certificate',
   'POST /key-chain/:id/csr',
   'POST /certs/:certId/csr',

@@ -242,6 +242,7 @@ describe('The examples of the API document', function () {
     examples.answered['request'] = lastSegment(ofPage.uri);
     for (const name of ['fetchDigitalCredentialRequests', 'respondToDigitalCredentialRequest'])
       await open(name);
+    await run('tryPresentation');
     await run('updatePresentationConfiguration');
   });
 

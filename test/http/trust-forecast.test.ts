@@ -146,6 +146,37 @@ describe('What the trust of a tenant rests on', () => {
       ).to.equal(400);
   });
 
+  it('is found by its kind, and by what it or something that rests on it is called', async () => {
+    const all = await forecast();
+    const found = async (query: string) => {
+      const answer = await service.call('GET', `/trust/forecast?limit=2&${query}`, { token: acme.token });
+      expect(answer.status, answer.text).to.equal(200);
+      const rest = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1] ?? '';
+      return { items: answer.body as Item[], count: Number(answer.headers.get('x-total-count')), rest };
+    };
+    expect((await found('')).count).to.equal(all.length);
+    const lists = await found('kind=followed-list');
+    expect([lists.items, lists.count]).to.deep.equal([of(all, 'followed-list'), 2]);
+    const resting = all.filter(({ affects }) => affects.presentation.includes('second'));
+    const named = await found('q=SECOND');
+    expect([named.items, named.count]).to.deep.equal([resting.slice(0, 2), resting.length]);
+    expect(new URL(named.rest).searchParams.get('q'), 'the next page is found alike').to.equal('SECOND');
+    const both = await found('kind=anchor&q=second');
+    expect(both.items.map(({ id }) => id)).to.deep.equal([thumbprintOf(anchor.certificate)]);
+    expect(await found('q=nothing-is-called-so')).to.deep.equal({ items: [], count: 0, rest: '' });
+    const asking = await addClient(acme, 'finds', { roles: ['presentation:manage'] });
+    const own = await service.call('GET', `/trust/forecast?q=${acme.ids.credential}`, { token: asking });
+    expect(
+      [own.body, own.headers.get('x-total-count')],
+      'nothing is found by what is not shown',
+    ).to.deep.equal([[], '0']);
+    for (const bad of ['kind=other', 'q=', `q=${'x'.repeat(201)}`])
+      expect(
+        (await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status,
+        bad,
+      ).to.equal(400);
+  });
+
   it('is told to each role as far as its configurations go', async () => {
     const asking = await forecast(await addClient(acme, 'asks', { roles: ['presentation:manage'] }));
     expect(of(asking, 'anchor')).to.have.length(1);

@@ -260,6 +260,9 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     request: presentation,
     prepare: made('presentation', '/verifier/config', (id, ids) => presentationBody(id, ids.keyChain)),
   },
+  'POST /verifier/config/:id/try': {
+    request: (ids) => ({ ...presentation(ids), json: { presentation: 'e30.e30.c2ln~' } }),
+  },
   'POST /verifier/offer': {
     request: (ids) => ({ json: { response_type: 'uri', requestId: ids.presentation } }),
   },

@@ -40,12 +40,13 @@ export const trustForecastRoutes = family(
       description:
         'Own certificates and authorities, lists that are followed and published, their signers, anchors and registration ' +
         'certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads ' +
-        'to the next page.',
+        'to the next page, and `X-Total-Count` says how many there are on all pages.',
       query: TrustForecastQuery,
       responses: { 200: z.array(ForecastItemView) },
       async handle({ caller, query }) {
-        const { items, next } = await forecastTrust.execute(caller, query);
-        return reply(200, items.map(toView), nextPage(`${settings.publicUrl}/trust/forecast`, query, next));
+        const { items, count, next } = await forecastTrust.execute(caller, query);
+        const pages = nextPage(`${settings.publicUrl}/trust/forecast`, query, next);
+        return reply(200, items.map(toView), { 'X-Total-Count': String(count), ...pages });
       },
     }),
   ],

@@ -54,6 +54,11 @@ function checkNameSpace(
   return elements;
 }
 
+/** What items are called, before anybody holds them against their digests. @throws Refusal `malformed`. */
+export function readElementNames(items: readonly EncodedCbor[]): readonly string[] {
+  return items.map(({ content }) => readItem(content).name);
+}
+
 type Item = { readonly digestID: number; readonly name: string; readonly value: Cbor };
 
 /** IssuerSignedItem of ISO/IEC 18013-5 section 8.3.2.1.2.2. */

@@ -2,11 +2,14 @@ import { z } from 'zod';
 import { openDecrypted, openPresentation } from '../../../domain/oauth/interaction-presentation.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
 import { openDcApiData, openForm, openPlaintext } from '../../../domain/verification/envelope.ts';
 import { supportedOf } from '../../../domain/verification/request-object.ts';
+import { readPasted } from '../../../domain/verification/trial/pasted.ts';
+import { peek, shownPaths } from '../../../domain/verification/trial/peek.ts';
 import { readWalletMetadata, readWishes } from '../../../domain/verification/wallet-parameters.ts';
 import { oneOf, promise, type Target } from '../engine/target.ts';
-import { attempt, JOSE_WORDS, JSON_WORDS, KEYS, lines } from './seeds.ts';
+import { attempt, CBOR_WORDS, JOSE_WORDS, JSON_WORDS, KEYS, lines, seed, text } from './seeds.ts';
 
 const Form = z.record(z.string(), z.string());
 
@@ -43,6 +46,16 @@ const metadata = {
   request_object_encryption_enc_values_supported: ['A128GCM'],
 };
 
+/** Everything that is done with what somebody pastes, before a signature is verified. */
+function pasted(input: Buffer): void {
+  const found = readPasted(text(input));
+  promise(found.length <= 10, 'nobody tries more at once');
+  for (const one of found) {
+    const peeked = peek(one);
+    promise(peeked === undefined || shownPaths(peeked).length <= 500, 'no more paths are told');
+  }
+}
+
 const cases = (documents: readonly unknown[]) => documents.map((one) => JSON.stringify(one));
 
 export const VERIFICATION: readonly Target[] = [
@@ -69,6 +82,28 @@ export const VERIFICATION: readonly Target[] = [
       '\u200e',
     ],
     decode: envelope,
+  },
+  {
+    name: 'pasted-presentation',
+    expected: oneOf(Refusal),
+    seeds: [
+      seed('mdoc'),
+      seed('sd-jwt'),
+      `${JSON.stringify({ vp_token: { pid: [text(seed('sd-jwt'))], mdl: [text(seed('mdoc'))] } })}`,
+      Buffer.from(text(seed('mdoc')), 'base64url').toString('hex'),
+      ...cases([{ protocol: 'x', data: { vp_token: '{"pid":["x~"]}' } }, { response: 'a.b.c.d.e' }]),
+    ],
+    dictionary: [
+      ...JSON_WORDS,
+      ...CBOR_WORDS,
+      'vp_token',
+      'data',
+      'response',
+      '~',
+      'documents',
+      'issuerAuth',
+    ],
+    decode: pasted,
   },
   {
     name: 'wallet-parameters',

@@ -92,7 +92,12 @@ export async function ask<T>(
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
-export type Page<T> = { readonly rows: readonly T[]; readonly next: string | undefined };
+export type Page<T> = {
+  readonly rows: readonly T[];
+  readonly next: string | undefined;
+  /** Of all pages, where the interface counts them. */
+  readonly count: number | undefined;
+};
 
 /** One page of a list, and the cursor of the next one. */
 export async function askPage<T>(
@@ -104,7 +109,8 @@ export async function askPage<T>(
   const answer = await send(caller, 'GET', path, { query, ...(signal && { signal }) });
   const link = /<([^>]+)>;\s*rel="next"/.exec(answer.headers.get('Link') ?? '')?.[1];
   const next = link === undefined ? undefined : (new URL(link).searchParams.get('cursor') ?? undefined);
-  return { rows: (await answer.json()) as T[], next };
+  const count = answer.headers.get('X-Total-Count');
+  return { rows: (await answer.json()) as T[], next, count: count === null ? undefined : Number(count) };
 }
 
 async function failureOf(answer: Response): Promise<ApiFailure> {

@@ -28,10 +28,12 @@ const isSame = (one: Made, other: Made) =>
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);
   if (typeof value !== 'object' || value === null) return value;
+  // The key of a webhook is called like many things that are none.
+  const isKey = 'headerName' in value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       name,
-      SECRET.test(name) && typeof inner === 'string' ? '…' : masked(inner),
+      (SECRET.test(name) || (isKey && name === 'value')) && typeof inner === 'string' ? '…' : masked(inner),
     ]),
   );
 }

@@ -1,5 +1,5 @@
 import { Remarks, toldOf } from '../../parts/field.tsx';
-import { at, listAt, put, textAt } from '../../parts/json-paths.ts';
+import { listAt } from '../../parts/json-paths.ts';
 import type { Draft } from '../../parts/use-draft.ts';
 import { pathOf, titleOf } from '../credentials/claims.ts';
 import { askedOf, type Kind, kindOf, queryFor } from './question.ts';
@@ -103,82 +103,4 @@ function OneAsked({ draft, index, kind, title }: OneProps) {
       </button>
     </fieldset>
   );
-}
-
-/** Whose credentials are accepted. */
-export function TrustAnchors({ draft }: { readonly draft: Draft }) {
-  const anchors = listAt(draft.value, 'trustAnchors');
-  const isOwn = anchors.some((anchor) => at(anchor, 'ownAuthorities') === true);
-  const write = (next: readonly unknown[]) =>
-    draft.change(['trustAnchors'], next.length > 0 ? next : undefined);
-  const paste = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    const certificate = String(new FormData(form).get('certificate')).trim();
-    if (certificate !== '') write([...anchors, { certificate }]);
-    form.reset();
-  };
-  return (
-    <section class="card" aria-labelledby="trusted">
-      <h2 id="trusted">Whom it trusts</h2>
-      <label>
-        <input
-          type="checkbox"
-          checked={isOwn}
-          onChange={(event) =>
-            write(
-              event.currentTarget.checked
-                ? [...anchors, { ownAuthorities: true }]
-                : anchors.filter((anchor) => at(anchor, 'ownAuthorities') !== true),
-            )
-          }
-        />
-        All own key chains that issue
-      </label>
-      <ul class="plain-list">
-        {anchors.map(
-          (anchor, index) =>
-            at(anchor, 'ownAuthorities') !== true && (
-              <li key={JSON.stringify(anchor)}>
-                {nameOf(anchor)}{' '}
-                <button
-                  type="button"
-                  class="quiet small"
-                  aria-label={`Remove ${nameOf(anchor)}`}
-                  onClick={() => draft.replace(put(draft.value, ['trustAnchors', index], undefined))}
-                >
-                  Remove
-                </button>
-              </li>
-            ),
-        )}
-      </ul>
-      <Remarks told={toldOf(draft.told, ['trustAnchors'])} />
-      <form onSubmit={paste}>
-        <label>
-          Certificate of another issuer (PEM)
-          <textarea
-            name="certificate"
-            rows={3}
-            spellcheck={false}
-            placeholder="-----BEGIN CERTIFICATE-----"
-          />
-        </label>
-        <button type="submit">Trust it</button>
-      </form>
-      <p class="fine">
-        Of another tenant of this service, it is the root certificate of its key chain. Trust lists are named
-        in the JSON.
-      </p>
-    </section>
-  );
-}
-
-function nameOf(anchor: unknown): string {
-  const keyChain = textAt(anchor, 'keyChainId');
-  if (keyChain !== '') return `the key chain ${keyChain}`;
-  const list = textAt(anchor, 'trustList');
-  if (list !== '') return `the trust list ${list}`;
-  const body = textAt(anchor, 'certificate').replaceAll(/-----[A-Z ]+-----|\s/g, '');
-  return `a certificate that ends with ${body.slice(-12)}`;
 }

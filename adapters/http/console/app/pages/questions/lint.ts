@@ -35,7 +35,8 @@ export function doubtsOf(draft: unknown, { kinds, knowsOwn }: Known): readonly D
   if (birth.length > 0)
     doubts.push({
       what: 'It asks for a date of birth.',
-      change: 'If you want to know an age, ask for age_over_18: that tells nothing else.',
+      change:
+        'If you want to know an age, ask for age_over_18: that tells nothing else. Licences and proofs of age have it, a PID has not.',
     });
   const identifying = claims.flatMap(({ path, format }) => {
     const known = knownClaim(path, format);
@@ -55,7 +56,7 @@ export function doubtsOf(draft: unknown, { kinds, knowsOwn }: Known): readonly D
     for (const one of asked.filter((query) => kindOf(query, kinds)?.isOwn !== true)) {
       doubts.push({
         what: `No card of this service answers “${one.id}”, and nobody else is trusted.`,
-        change: 'Trust who issues it: paste their certificate.',
+        change: 'Trust who issues it, below.',
       });
     }
   }

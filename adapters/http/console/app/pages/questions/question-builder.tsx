@@ -1,18 +1,18 @@
-import { useState } from 'preact/hooks';
 import { ask } from '../../api/call.ts';
 import { Builder } from '../../parts/builder.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Field } from '../../parts/field.tsx';
 import { listAt, textAt } from '../../parts/json-paths.ts';
 import { useAsked } from '../../parts/use-asked.ts';
-import { useBusy } from '../../parts/use-busy.tsx';
 import { type Draft, useDraft } from '../../parts/use-draft.ts';
+import { WebhookFields } from '../../parts/webhook-fields.tsx';
 import type { Identity } from '../../shell/identities.ts';
 import { goTo } from '../../shell/place.ts';
-import { AskedCredentials, TrustAnchors } from './asked-claims.tsx';
-import { dryRun, type Outcome } from './dry-run.ts';
+import { AskedCredentials } from './asked-claims.tsx';
+import { DryRun } from './dry-run-panel.tsx';
 import { doubtsOf } from './lint.ts';
-import { inWords, type Kind, kindsOf, sentenceOf } from './question.ts';
+import { type Kind, kindsOf, sentenceOf } from './question.ts';
+import { Trusted } from './trusted.tsx';
 
 const BLANK = {
   id: '',
@@ -34,6 +34,7 @@ export function QuestionBuilder({ identity, id }: { readonly identity: Identity;
     blank: BLANK,
     derived: DERIVED,
   });
+  const mayWrite = identity.roles.includes('presentation:manage');
   const knowsOwn = identity.roles.includes('issuance:manage');
   const own = useAsked<readonly unknown[]>(identity, knowsOwn ? '/issuer/credentials' : undefined);
   const kinds = kindsOf(own.value ?? []);
@@ -42,7 +43,7 @@ export function QuestionBuilder({ identity, id }: { readonly identity: Identity;
       draft={draft}
       title={draft.isNew ? 'New question' : id}
       list={{ page: 'questions', title: 'Questions' }}
-      mayWrite={identity.roles.includes('presentation:manage')}
+      mayWrite={mayWrite}
       actions={
         draft.isChanged ? (
           <span class="fine">Save it before you ask it.</span>
@@ -53,13 +54,13 @@ export function QuestionBuilder({ identity, id }: { readonly identity: Identity;
       beside={
         <>
           <Judged draft={draft.value} kinds={kinds} knowsOwn={own.value !== undefined} />
-          <DryRun draft={draft.value} />
+          <DryRun draft={draft} identity={identity} id={id} mayTry={mayWrite} />
         </>
       }
     >
       <About draft={draft} />
       <AskedCredentials draft={draft} kinds={kinds} />
-      <TrustAnchors draft={draft} />
+      <Trusted draft={draft} identity={identity} mayWrite={mayWrite} />
     </Builder>
   );
 }
@@ -108,6 +109,12 @@ function About({ draft }: { readonly draft: Draft }) {
         label="Where the user goes afterwards"
         hint="Such as https://shop.example/done?session={sessionId}; nowhere unless stated."
       />
+      <WebhookFields
+        draft={draft}
+        path={['webhook']}
+        label="Backend that is told the result (webhook)"
+        hint="Public https, or an address that OUTBOUND_ALLOW names. None unless stated: sessions have the result."
+      />
     </section>
   );
 }
@@ -137,60 +144,6 @@ function Judged({ draft, kinds, knowsOwn }: JudgedProps) {
         </ul>
       )}
     </section>
-  );
-}
-
-function DryRun({ draft }: { readonly draft: unknown }) {
-  const [outcome, setOutcome] = useState<Outcome>();
-  const [isBusy, run, problem] = useBusy();
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const text = String(new FormData(event.currentTarget as HTMLFormElement).get('credential'));
-    setOutcome(undefined);
-    return run(async () => setOutcome(await dryRun(text, draft)));
-  };
-  return (
-    <section class="card" aria-labelledby="dry-run">
-      <h2 id="dry-run">Dry run</h2>
-      <form onSubmit={submit}>
-        <label>
-          An SD-JWT VC, or a presentation of one
-          <textarea name="credential" rows={3} spellcheck={false} autocomplete="off" />
-        </label>
-        <button type="submit" disabled={isBusy}>
-          Hold it against the question
-        </button>
-      </form>
-      {problem}
-      <div aria-live="polite">{outcome !== undefined && <DryOutcome outcome={outcome} />}</div>
-      <p class="fine">
-        Decoded in this page and sent nowhere. Signatures, status, validity and holder are not checked.
-      </p>
-    </section>
-  );
-}
-
-function DryOutcome({ outcome: { type, answers, disclosed } }: { readonly outcome: Outcome }) {
-  if (answers.length === 0)
-    return (
-      <p>
-        <strong>It answers nothing.</strong> Its type is <code>{type || 'unstated'}</code>, and the question
-        asks for others.
-      </p>
-    );
-  return (
-    <>
-      {answers.map(({ id, shown, missing }) => (
-        <p key={id}>
-          <strong>
-            {missing.length === 0 ? `It would answer “${id}”.` : `It would not answer “${id}”.`}
-          </strong>{' '}
-          {shown.length > 0 && `There: ${inWords(shown)}. `}
-          {missing.length > 0 && `Missing: ${inWords(missing)}.`}
-        </p>
-      ))}
-      {disclosed.length > 0 && <p class="fine">It discloses {inWords(disclosed)}.</p>}
-    </>
   );
 }
 

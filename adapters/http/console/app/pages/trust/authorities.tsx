@@ -1,19 +1,17 @@
 import { Copy } from '../../parts/copy.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { useAsked } from '../../parts/use-asked.ts';
 import type { Identity } from '../../shell/identities.ts';
-
-type KeyChain = {
-  readonly id: string;
-  readonly usages?: readonly string[];
-  readonly rootCertificate?: string | null;
-};
+import { derOfPem } from './read-certificates.ts';
+import { useKeyChains } from './use-key-chains.ts';
 
 /** Own authorities, for whoever is to trust this tenant. */
 export function Authorities({ identity }: { readonly identity: Identity }) {
-  const { value, fault } = useAsked<readonly KeyChain[]>(identity, '/key-chain?limit=100');
+  const { chains, fault } = useKeyChains(identity);
   if (fault !== undefined) return <Problem fault={fault} />;
-  const own = (value ?? []).filter(({ rootCertificate }) => typeof rootCertificate === 'string');
+  const own = (chains ?? []).flatMap(({ id, usages = [], rootCertificate: pem }) =>
+    typeof pem === 'string' ? [{ id, usages, pem }] : [],
+  );
+  const all = own.map(({ pem }) => pem).join('');
   return (
     <section aria-labelledby="authorities">
       <h2 id="authorities">To be trusted by others</h2>
@@ -21,14 +19,43 @@ export function Authorities({ identity }: { readonly identity: Identity }) {
         Whoever is to accept what this tenant issues gets the certificate of its authority, and puts it into a
         question under <em>Whom to trust</em>. Another tenant of this service is given it in the same way.
       </p>
-      <ul>
-        {own.map(({ id, usages = [], rootCertificate }) => (
+      {own.length > 1 && (
+        <p>
+          <button type="button" class="quiet" onClick={() => save(all, 'authorities.pem', PEM)}>
+            Download all {own.length} (PEM)
+          </button>
+        </p>
+      )}
+      <ul class="plain-list">
+        {own.map(({ id, usages, pem }) => (
           <li key={id}>
             <strong>{id}</strong> <span class="fine">{usages.join(', ')}</span>{' '}
-            <Copy text={rootCertificate ?? ''} label={`Copy the certificate of ${id} (PEM)`} />
+            <Copy text={pem} label={`Copy the certificate of ${id} (PEM)`} />{' '}
+            <button type="button" class="quiet small" onClick={() => save(pem, `${id}.pem`, PEM)}>
+              Download {id} as PEM
+            </button>{' '}
+            <button
+              type="button"
+              class="quiet small"
+              onClick={() => save(derOfPem(pem) ?? '', `${id}.cer`, DER)}
+            >
+              Download {id} as DER
+            </button>
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+/** RFC 8555 section 9.1, and RFC 2585 section 4.1. */
+const PEM = 'application/pem-certificate-chain';
+const DER = 'application/pkix-cert';
+
+function save(content: string | Uint8Array, name: string, type: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([content as BlobPart], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

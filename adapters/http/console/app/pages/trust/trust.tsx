@@ -1,21 +1,20 @@
-import { useState } from 'preact/hooks';
-import { Problem } from '../../parts/problem.tsx';
-import { useAsked } from '../../parts/use-asked.ts';
 import type { PageProps } from '../../shell/pages.ts';
+import { place, refine } from '../../shell/place.ts';
 import { Authorities } from './authorities.tsx';
-import { Picture } from './picture.tsx';
-import { type Ending, keyOf, restingOn } from './resting.ts';
+import { FollowedLists } from './followed-lists.tsx';
+import { ImportAuthorities } from './import-authorities.tsx';
+import { Resting } from './resting-things.tsx';
 
-/** The interface gives so many at once; a tenant with more looks at its calendar. */
-const MOST = 200;
+/** Of the interface. */
+const KINDS = [
+  ...['authority', 'key-chain', 'anchor', 'list-signer', 'followed-list', 'published-list'],
+  'registration-certificate',
+];
 
-/** What credentials and questions rest on, and which of them fail when one of it ends. */
+/** What credentials and questions rest on, and which of them fail when one of it ends; who is trusted, and by whom. */
 export default function Trust({ identity }: PageProps) {
-  const { value, fault } = useAsked<readonly Ending[]>(identity, `/trust/forecast?limit=${MOST}`);
-  const [chosen, setChosen] = useState<string>();
-  if (fault !== undefined) return <Problem fault={fault} />;
-  if (value === undefined) return <p aria-busy="true">Reading what trust rests on</p>;
-  const ending = value.find((one) => keyOf(one) === chosen);
+  const { query } = place.value;
+  const [kind, words] = [query.get('kind') ?? '', query.get('q') ?? ''];
   return (
     <>
       <h1>Trust</h1>
@@ -23,28 +22,33 @@ export default function Trust({ identity }: PageProps) {
         On the left stands what trust rests on, on the right what rests on it. Choose one on the left to see
         what fails when it ends.
       </p>
-      {value.length === 0 ? (
-        <p class="empty">
-          Keys, certificates, lists and authorities stand here once this tenant issues a credential, or asks a
-          question and says whom it trusts.
-        </p>
-      ) : (
-        <Picture
-          endings={value}
-          chosen={ending}
-          choose={(key) => setChosen(key === chosen ? undefined : key)}
-        />
-      )}
-      <p role="status">{ending !== undefined && sentenceOf(ending)}</p>
-      {value.length === MOST && <p class="fine">The first {MOST} of them; all stand in the calendar.</p>}
+      <search class="filters">
+        <label>
+          Kind
+          <select value={kind} onChange={(event) => refine({ kind: event.currentTarget.value })}>
+            <option value="">all</option>
+            {KINDS.map((one) => (
+              <option key={one} value={one}>
+                {one.replaceAll('-', ' ')}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Called, or used by
+          <input
+            type="search"
+            maxLength={200}
+            spellcheck={false}
+            value={words}
+            onChange={(event) => refine({ q: event.currentTarget.value.trim() })}
+          />
+        </label>
+      </search>
+      <Resting key={`${kind} ${words}`} identity={identity} kind={kind} words={words} />
+      {identity.roles.includes('presentation:manage') && <ImportAuthorities identity={identity} />}
+      <FollowedLists identity={identity} />
       <Authorities identity={identity} />
     </>
   );
-}
-
-function sentenceOf(ending: Ending): string {
-  const lost = restingOn(ending);
-  const what = lost.length === 0 ? 'Nothing fails' : `${lost.map(({ name }) => name).join(', ')} fail`;
-  const help = ending.renews ? 'It renews itself, as long as nothing is in the way.' : ending.advice;
-  return `If ${ending.name} ends: ${what}. ${help}`;
 }

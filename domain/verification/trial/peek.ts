@@ -1,0 +1,81 @@
+import { readElementNames } from '../../formats/mdoc/items.ts';
+import { openDeviceResponse } from '../../formats/mdoc/open.ts';
+import { isUndisclosed, processDisclosures } from '../../formats/sd-jwt/disclosures.ts';
+import { openSdJwt } from '../../formats/sd-jwt/parse.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import { Refusal } from '../../shared/refusal.ts';
+import type { CompiledCredentialQuery } from '../dcql/compile.ts';
+import { type ClaimsPath, selectClaims, selectElement } from '../dcql/path.ts';
+import type { Pasted } from './pasted.ts';
+
+/** What a presentation holds, verified or not. Of an mdoc `true` stands in the place of each value. */
+export type Peeked = {
+  readonly format: Pasted['format'];
+  readonly types: readonly string[];
+  readonly claims: Readonly<Record<string, unknown>>;
+};
+
+/** Of the token and not of the person (RFC 7519, SD-JWT VC section 2.2.2). */
+const OF_TOKEN: ReadonlySet<string> = new Set([
+  ...['iss', 'iat', 'nbf', 'exp', 'aud', 'jti', 'cnf', 'status', '_sd_alg'],
+  ...['vct', 'vct#integrity', 'aka_vcts'],
+]);
+/** More than any credential has. */
+const MAX_PATHS = 500;
+
+/** @returns undefined for what cannot be taken apart, also where a disclosure belongs to nothing that was signed. */
+export function peek({ format, text }: Pasted): Peeked | undefined {
+  try {
+    return format === 'mso_mdoc' ? peekMdoc(text) : peekSdJwt(text);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+function peekSdJwt(text: string): Peeked {
+  const { issuer, disclosures } = openSdJwt(text);
+  const { claims } = processDisclosures(issuer.payload, disclosures);
+  const { vct } = claims;
+  return { format: 'dc+sd-jwt', types: typeof vct === 'string' ? [vct] : [], claims };
+}
+
+function peekMdoc(text: string): Peeked {
+  const { docType, items } = openDeviceResponse(text);
+  const named = [...items].map(([namespace, members]) => [
+    namespace,
+    Object.fromEntries(readElementNames(members).map((name) => [name, true])),
+  ]);
+  return { format: 'mso_mdoc', types: [docType], claims: Object.fromEntries(named) };
+}
+
+/** Where its claims stand, without their values; of an array as a whole. At most 500. */
+export function shownPaths({ format, claims }: Peeked): readonly ClaimsPath[] {
+  const paths: ClaimsPath[] = [];
+  const gather = (value: unknown, path: readonly string[]) => {
+    if (paths.length >= MAX_PATHS) return;
+    const members = isJsonObject(value) ? Object.entries(value) : [];
+    if (members.length === 0) paths.push(path);
+    for (const [name, member] of members) gather(member, [...path, name]);
+  };
+  for (const [name, value] of Object.entries(claims)) {
+    if (format === 'mso_mdoc' || !OF_TOKEN.has(name)) gather(value, [name]);
+  }
+  return paths;
+}
+
+/** The claims that a query asks for and that are not there: of several sets the fewest. */
+export function missingClaims(
+  { claimSets = [] }: CompiledCredentialQuery,
+  { format, claims }: Peeked,
+): readonly ClaimsPath[] {
+  const lacking = claimSets.map((set) =>
+    set.flatMap(({ path }) => {
+      const selected =
+        format === 'mso_mdoc' ? selectElement(claims, path) : selectClaims(claims, path, isUndisclosed);
+      return typeof selected === 'string' ? [path] : [];
+    }),
+  );
+  const [first = [], ...others] = lacking;
+  return others.reduce((fewest, one) => (one.length < fewest.length ? one : fewest), first);
+}

@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { KeptLog } from '../support/kept-log.ts';
+import { presentMdoc } from '../support/mdoc-maker.ts';
+import { newKey } from '../support/raw-wallet.ts';
+import { makeSdJwt, type SdJwtBend, salted } from '../support/sd-jwt-maker.ts';
+import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const SECRET = 'Erika-Whose-Name-Is-Nobodys-Business';
+const VCT = 'urn:example:card:1';
+const DOC_TYPE = 'org.example.card.1';
+const NAMESPACE = 'org.example.card';
+
+describe('A question that is tried by its address', () => {
+  let service: TestService;
+  let log: KeptLog;
+  let token: string;
+  let signer: Certified;
+  const now = Math.floor(Date.now() / 1000);
+
+  before(async () => {
+    log = new KeptLog();
+    service = await startTestService({ LOG_LEVEL: 'debug' });
+    ({ token } = await createTenant(service, 'acme'));
+    const ca = await certify({ name: 'Authority', ca: true });
+    signer = await certify({ name: 'Signer', by: ca });
+    const credentials = [
+      { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] },
+      {
+        id: 'plastic',
+        format: 'mso_mdoc',
+        meta: { doctype_value: DOC_TYPE },
+        claims: [{ path: [NAMESPACE, 'name'] }],
+      },
+    ];
+    const json = { id: 'both', dcql_query: { credentials }, trustAnchors: [{ certificate: pem(ca) }] };
+    const made = await service.call('POST', '/verifier/config', { token, json });
+    expect(made.status, made.text).to.equal(201);
+  });
+  after(async () => {
+    await service.close();
+    log.close();
+  });
+
+  const attempt = (presentation: unknown, id = 'both', by = token) =>
+    service.call('POST', `/verifier/config/${id}/try`, { token: by, json: { presentation } });
+  const issuer = () => ({ key: signer, chain: [signer.certificate] });
+  const card = (bend: SdJwtBend = {}) =>
+    makeSdJwt(
+      {
+        ...{ issuer: issuer(), holder: newKey(), visible: { vct: VCT }, hidden: { name: SECRET } },
+        ...{ audience: 'nobody', nonce: 'none', now },
+      },
+      bend,
+    );
+  const plastic = () =>
+    presentMdoc({
+      ...{ issuer: issuer(), holder: newKey(), docType: DOC_TYPE, transcript: Buffer.of(0x80), now },
+      elements: { [NAMESPACE]: { name: SECRET } },
+    });
+
+  it('says what a card and an mdoc are worth, and gives no value away, not even to the log', async () => {
+    const vp_token = { card: [card()], plastic: [plastic()] };
+    const whole = await attempt(JSON.stringify({ vp_token }));
+    expect(whole.status, whole.text).to.equal(200);
+    expect(whole.body.missing).to.deep.equal([]);
+    expect(whole.body.presentations.map(({ shown }: { shown: unknown }) => shown)).to.deep.equal([
+      [['name']],
+      [[NAMESPACE, 'name']],
+    ]);
+    const changed = await attempt(card({ show: () => [salted('name', SECRET)] }));
+    const forged = await attempt(card({ issuerKey: newKey() }));
+    expect([changed, forged].map(({ body }) => body.presentations[0].queries[0].reason)).to.deep.equal([
+      'unreferenced_disclosure',
+      'issuer_signature',
+    ]);
+    const entries = await service.call('GET', '/audit-log?limit=100', { token });
+    const sessions = await service.call('GET', '/session', { token });
+    expect(sessions.body).to.deep.equal([]);
+    // A request's own line comes once its answer was sent.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const written = JSON.stringify(log.lines(service));
+    expect(written).to.include('/verifier/config/');
+    for (const text of [whole.text, changed.text, forged.text, entries.text, written])
+      expect(text).to.not.include(SECRET).and.not.include(Buffer.from(SECRET).toString('base64url'));
+  });
+
+  it('refuses what is no presentation, too large, or of a question that is not there', async () => {
+    const sentence = await attempt('nonsense');
+    expect([sentence.status, sentence.body.errors[0].path]).to.deep.equal([400, 'presentation']);
+    expect(sentence.body.errors[0].message).to.match(/neither an SD-JWT VC nor an mdoc/);
+    expect((await attempt('')).status).to.equal(400);
+    expect((await attempt('a'.repeat(1_000_001))).status).to.equal(400);
+    expect((await attempt('a'.repeat(1_100_000))).status).to.equal(413);
+    expect((await attempt(card(), 'other')).status).to.equal(404);
+    const broken = await attempt(`${'a'.repeat(600_000)}~`);
+    expect(broken.body.presentations[0].queries[0].reason).to.equal('malformed');
+  });
+
+  it('is no business of another tenant', async () => {
+    const other = await createTenant(service, 'bravo');
+    expect((await attempt(card(), 'both', other.token)).status).to.equal(404);
+  });
+});
