@@ -1607,6 +1607,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/settings": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the settings of the service
+     * @description All that docs/settings.md names, as this process was started; of secrets only whether they are set. Settings are changed in the environment, and count from the next start on.
+     *
+     *     Needs one of the roles: `tenants:manage`.
+     */
+    get: operations["listSettings"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/console": {
     parameters: {
       query?: never;
@@ -5420,6 +5442,23 @@ export interface components {
     Liveness: {
       /** @constant */
       status: "ok";
+    };
+    /** @description One setting of the service, with where its value comes from */
+    Setting: {
+      /** @description Of the environment variable */
+      name: string;
+      /** @description As it was written, without user, password and parameters of an address; null for a secret, and where there is none */
+      value: string | null;
+      /** @description Whether somebody, or the first start, set it */
+      isSet: boolean;
+      /** @description Its value is told to nobody */
+      isSecret: boolean;
+      /**
+       * @description `file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: nobody set it
+       * @enum {string}
+       */
+      source: "environment" | "file" | "default";
+      description: string;
     };
     ClaimsAnswer: {
       [key: string]: {
@@ -9260,6 +9299,42 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Health"];
+        };
+      };
+    };
+  };
+  listSettings: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only settings with this in their name, value or description, in capitals or not
+         * @example database
+         */
+        q?: string;
+        /**
+         * @description Only settings whose value comes from there
+         * @example environment
+         */
+        source?: "environment" | "file" | "default";
+        /**
+         * @description `manual` is the order of docs/settings.md
+         * @example name
+         */
+        sort?: "manual" | "name" | "-name";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Setting"][];
         };
       };
     };

@@ -52,6 +52,7 @@ const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/issuer/deferred': { session: '<session>', limit: 20, sort: 'desc' },
   '/certs': { keyId: 'signing', limit: 20, sort: 'asc' },
   '/audit-log': { kind: 'client', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
+  '/settings': { q: 'database', source: 'environment', sort: 'name' },
   '/client/{id}/rotate-secret': { graceSeconds: 300 },
   '/trust/forecast': { until: '2027-01-01T00:00:00Z', limit: 20 },
   '/cache': { releases: 'true' },

@@ -99,6 +99,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /webhook-secret': 'getWebhookSecret',
   'PATCH /webhook-secret': 'updateWebhookSecret',
   'POST /webhook-secret/rotate': 'rotateWebhookSecret',
+  'GET /settings': 'listSettings',
   'GET /cache/stats': 'getCacheStatistics',
   'DELETE /cache': 'clearCaches',
   'DELETE /cache/trust-list': 'clearTrustListCache',

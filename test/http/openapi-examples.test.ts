@@ -76,7 +76,8 @@ describe('The examples of the API document', function () {
     examples.answered['client secret'] = body.clients[0].secret;
     ({ access_token: token } = (await open('createAccessToken')).body);
     examples.answered['access token'] = token;
-    for (const name of ['listTenants', 'getTenant', 'updateTenant']) await open(name, { token: root });
+    for (const name of ['listTenants', 'getTenant', 'updateTenant', 'listSettings'])
+      await open(name, { token: root });
     await all(
       'createClient',
       'getClientSecret',

@@ -37,6 +37,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/tenant/, ['tenants:manage']],
   [/ \/client\/:id\/(secret|rotate-secret)$/, ['clients:manage', 'tenants:manage']],
   [/ \/client/, ['clients:manage']],
+  [/ \/settings$/, ['tenants:manage']],
   [/ \/audit-log$/, ['clients:manage', 'tenants:manage']],
   [/^GET \/trust-list\b/, MANAGERS],
   [/ \/trust\//, MANAGERS],

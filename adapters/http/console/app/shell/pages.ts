@@ -114,6 +114,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/audit/audit.tsx'),
   },
   {
+    name: 'settings',
+    title: 'Settings',
+    group: 'Operate',
+    may: ofService,
+    load: () => import('../pages/settings/settings.tsx'),
+  },
+  {
     name: 'decode',
     title: 'Decoder',
     group: 'Work',
