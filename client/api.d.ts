@@ -1539,6 +1539,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/audit-log/verification": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Verify the audit log
+     * @description Up to 2,000 entries in one call, from the oldest that is kept, by whoever may read that log; call again with `next` as `cursor` until `status` is `whole` or `broken`. What the database alone cannot show, such as a log that was put back as a whole, is found by `npm run audit:verify` with `--expect`.
+     *
+     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     */
+    get: operations["verifyAuditLog"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/": {
     parameters: {
       query?: never;
@@ -5404,6 +5426,29 @@ export interface components {
       /** @description Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET` */
       hash: string;
     };
+    /** @description Whether the audit log is as the service wrote it */
+    AuditVerification: {
+      /**
+       * @description `unfinished`: whole so far, and `next` goes on
+       * @enum {string}
+       */
+      status: "whole" | "broken" | "unfinished";
+      /** @description Number of the entry up to which the log is whole */
+      verified: number;
+      /** @description Number of the newest entry */
+      length: number;
+      fault?: {
+        /** @description The first entry that is wrong, or not there */
+        sequence: number;
+        /** @enum {string} */
+        kind: "altered" | "reordered" | "removed" | "truncated" | "head_altered" | "head_outdated" | "unknown_key" | "noted" | "unexpected";
+        message: string;
+      };
+      /** @description What only an operator can judge */
+      warning?: string;
+      /** @description `cursor` of the call that goes on */
+      next?: string;
+    };
     Service: {
       name: string;
       version: string;
@@ -9218,6 +9263,33 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["AuditEntry"][];
+        };
+      };
+    };
+  };
+  verifyAuditLog: {
+    parameters: {
+      query?: {
+        /** @description Whose log; for `tenants:manage`, which otherwise verifies that of the service */
+        tenant?: string;
+        /** @description `next` of the answer before; without it verification begins with the first entry that is kept */
+        cursor?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Whether the audit log is as the service wrote it */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AuditVerification"];
         };
       };
     };

@@ -108,6 +108,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /trust/lists': 'listFollowedTrustLists',
   'POST /trust/lists/:id/confirm-signer': 'confirmTrustListSigner',
   'GET /audit-log': 'listAuditEntries',
+  'GET /audit-log/verification': 'verifyAuditLog',
 
   'GET /': 'getService',
   'GET /health': 'getHealth',

@@ -263,7 +263,7 @@ describe('The examples of the API document', function () {
     });
     examples.answered['session'] = session;
     examples.answered['delivery'] = (await call('GET', `/session/${session}`)).deliveries[0].id;
-    await all('retryDelivery', 'deleteSession', 'listAuditEntries');
+    await all('retryDelivery', 'deleteSession', 'listAuditEntries', 'verifyAuditLog');
   });
 
   it('have users log in elsewhere', async () => {

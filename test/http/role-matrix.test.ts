@@ -38,7 +38,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/client\/:id\/(secret|rotate-secret)$/, ['clients:manage', 'tenants:manage']],
   [/ \/client/, ['clients:manage']],
   [/ \/settings$/, ['tenants:manage']],
-  [/ \/audit-log$/, ['clients:manage', 'tenants:manage']],
+  [/ \/audit-log(\/verification)?$/, ['clients:manage', 'tenants:manage']],
   [/^GET \/trust-list\b/, MANAGERS],
   [/ \/trust\//, MANAGERS],
   [/ \/trust-list\b/, ['issuance:manage']],

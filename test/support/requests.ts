@@ -129,6 +129,7 @@ const tenant = (ids: Ids) => ({ params: { id: ids.tenant } });
 const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /console/identity': nothing,
   'GET /audit-log': nothing,
+  'GET /audit-log/verification': nothing,
   'GET /settings': nothing,
   'GET /trust/forecast': nothing,
   'GET /trust/lists': nothing,
