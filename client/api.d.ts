@@ -401,6 +401,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/session/{id}/statuses": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List where the status of the credentials of a session stands
+     * @description An entry for each credential with a status, oldest first, also of a session that is gone. Lists that do not exist any more are left out. The `Link` header with `rel="next"` leads to the next page.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
+     */
+    get: operations["listSessionStatuses"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/credentials/revoke-by-subject": {
     parameters: {
       query?: never;
@@ -2933,6 +2955,8 @@ export interface components {
        */
       status: 0 | 1 | 2;
       credentialConfigurationId?: string;
+      /** @description Why, for who reads the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other data of persons */
+      reason?: string;
     };
     SubjectRevocation: {
       /** @description Of the person, as they were issued; what does not identify anybody is passed over */
@@ -4518,6 +4542,19 @@ export interface components {
       sessionId: string;
       status: number;
       changed: number;
+    };
+    /** @description Where the status of one credential stands */
+    CredentialStatus: {
+      statusListId: string;
+      /** @description Of the list, as the credential names it */
+      uri: string;
+      /** @description `idx` of the credential */
+      index: number;
+      /** @description 0 valid, 1 revoked, 2 suspended, as recorded; readers see it once the list is signed anew */
+      status: number;
+      credentialConfigurationId: string;
+      /** Format: date-time */
+      issuedAt: string;
     };
     RevokedBySubject: {
       /** @description Credentials; those whose lists are gone are not counted */
@@ -6950,7 +6987,8 @@ export interface operations {
         /**
          * @example {
          *       "sessionId": "<session>",
-         *       "status": 1
+         *       "status": 1,
+         *       "reason": "The employment ended"
          *     }
          */
         "application/json": components["schemas"]["Revocation"];
@@ -6964,6 +7002,39 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Revoked"];
+        };
+      };
+    };
+  };
+  listSessionStatuses: {
+    parameters: {
+      query?: {
+        /** @example 20 */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["CredentialStatus"][];
         };
       };
     };

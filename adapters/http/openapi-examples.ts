@@ -48,6 +48,7 @@ const FILES: Readonly<Record<string, string>> = {
 const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/session': { status: 'active', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
   '/session/{id}': { response_code: '<response code>' },
+  '/session/{id}/statuses': { limit: 20 },
   '/session/{id}/events': { token: '<access token>' },
   '/issuer/deferred': { session: '<session>', limit: 20, sort: 'desc' },
   '/certs': { keyId: 'signing', limit: 20, sort: 'asc' },

@@ -46,6 +46,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'POST /session/:id/show': 'showSession',
   'POST /session/:id/cancel': 'cancelSession',
   'POST /session/:id/deliveries/:deliveryId/retry': 'retryDelivery',
+  'GET /session/:id/statuses': 'listSessionStatuses',
   'GET /session/:id/events': 'watchSession',
   'POST /session/revoke': 'revokeCredentials',
   'POST /credentials/revoke-by-subject': 'revokeCredentialsBySubject',

@@ -176,6 +176,11 @@ export type TenantReads = {
   statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
   /** Of entries of a list that ever had another status than valid; in no order. */
   statusesAt(listId: string, indices: readonly number[]): Promise<number[]>;
+  /** The same with the entries that they are of. */
+  statusEntriesAt(
+    listId: string,
+    indices: readonly number[],
+  ): Promise<{ readonly index: number; readonly status: number }[]>;
   /** A trust list as it is published; also of a tenant that is suspended. */
   trustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
 };

@@ -249,6 +249,7 @@ describe('The examples of the API document', function () {
   it('revoke it, and end sessions', async () => {
     examples.answered['session'] = held.session;
     await run('revokeCredentials');
+    await run('listSessionStatuses');
     await run('revokeCredentialsBySubject');
     examples.answered['session'] = (await offered()).session;
     await all('showSession', 'cancelSession', 'watchSession');

@@ -49,6 +49,7 @@ const DECIDED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ \/verifier\/config/, ['presentation:manage']],
   [/ \/verifier\/offer$/, ['presentation:request', 'presentation:manage']],
   [/ \/credentials\/revoke-by-subject$/, ['issuance:manage', 'issuance:offer']],
+  [/ \/session\/:id\/statuses$/, ['issuance:manage', 'issuance:offer']],
   [/ \/session\/revoke$/, ['issuance:manage', 'issuance:offer']],
   [/ \/session\b/, [...MANAGERS, 'issuance:offer', 'presentation:request']],
   [/ \/registrar\b/, ['registrar:manage']],

@@ -178,6 +178,7 @@ const READS = namesOf<TenantReads>({
   sessions: true,
   sessionsOfSubject: true,
   statusesAt: true,
+  statusEntriesAt: true,
   sessionVersions: true,
   sessionEvents: true,
   grantByCode: true,

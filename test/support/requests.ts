@@ -320,6 +320,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'POST /credentials/revoke-by-subject': {
     request: () => ({ json: { claims: { given_name: 'Ada', family_name: 'Lovelace' } } }),
   },
+  'GET /session/:id/statuses': { request: (ids) => ({ params: { id: ids.issuance } }) },
   'POST /session/revoke': { request: (ids) => ({ json: { sessionId: ids.issuance, status: 1 } }) },
 };
 

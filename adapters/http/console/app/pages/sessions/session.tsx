@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useContext, useState } from 'preact/hooks';
 import { ask } from '../../api/call.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -9,12 +9,14 @@ import { Qr } from '../../parts/qr.tsx';
 import { Reachable } from '../../parts/reachable.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ValueTree } from '../../parts/value-tree.tsx';
+import { Openable } from '../../shell/openable.ts';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
 import { openInPhone } from '../phone/wanted.ts';
 import { Deferred } from './deferred.tsx';
 import { useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
+import { OnRecord } from './on-record.tsx';
 import { SessionActions } from './session-actions.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
 import { Timeline } from './session-timeline.tsx';
@@ -46,8 +48,21 @@ export function SessionPage({ identity, id }: PageProps) {
       <Verdict session={session} />
       {isOpen(session) && <Invitation session={session} />}
       <Timeline identity={identity} session={session} deferred={deferral.deferred} again={again} />
+      <Standing session={session} />
+      <OnRecord identity={identity} id={id} since={session} />
       <Values identity={identity} id={id} />
     </>
+  );
+}
+
+/** Where verifiers see the status of what was issued, for whoever may open the lists. */
+function Standing({ session: { id, kind, status } }: { readonly session: SessionRecord }) {
+  const mayOpen = useContext(Openable).includes('status');
+  if (!mayOpen || kind !== 'issuance' || status === 'active') return null;
+  return (
+    <p>
+      <a href={linkTo('status', '', { session: id })}>Its entries in the status lists</a>
+    </p>
   );
 }
 
