@@ -24,6 +24,7 @@ import { serviceRoutes } from '../adapters/http/service/service.routes.ts';
 import { serviceSettingRoutes } from '../adapters/http/service/settings.routes.ts';
 import { offerPageRoutes } from '../adapters/http/sessions/offer-page.routes.ts';
 import { sessionRoutes } from '../adapters/http/sessions/session.routes.ts';
+import { sessionRateRoutes } from '../adapters/http/sessions/session-rates.routes.ts';
 import { statusListAdministrationRoutes } from '../adapters/http/status-lists/administration.routes.ts';
 import { revocationRoutes } from '../adapters/http/status-lists/revocation.routes.ts';
 import { statusListRoutes } from '../adapters/http/status-lists/status-list.routes.ts';
@@ -59,6 +60,7 @@ const FAMILIES: readonly Family[] = [
   ],
   authorityRoutes,
   ...[
+    sessionRateRoutes,
     sessionRoutes,
     issuanceRoutes,
     deferredRoutes,

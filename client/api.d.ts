@@ -410,7 +410,7 @@ export interface paths {
     };
     /**
      * List where the status of the credentials of a session stands
-     * @description An entry for each credential with a status, oldest first, also of a session that is gone. Lists that do not exist any more are left out. The `Link` header with `rel="next"` leads to the next page.
+     * @description An entry for each credential with a status, the oldest first unless stated, also of a session that is gone. Lists that do not exist any more are left out. The `Link` header with `rel="next"` leads to the next page.
      *
      *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
      */
@@ -439,6 +439,28 @@ export interface paths {
      *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
      */
     post: operations["revokeCredentialsBySubject"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session/rates": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Count sessions by what came of them
+     * @description Of the kinds that the roles of the caller are about, without a word of what is in them. Each part says how many sessions it is about, and whether those are all of the period: a busy tenant is told of its newest.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    get: operations["countSessions"];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -1660,7 +1682,7 @@ export interface paths {
     };
     /**
      * Read the settings of the service
-     * @description All that docs/settings.md names, as this process was started; of secrets only whether they are set. Settings are changed in the environment, and count from the next start on.
+     * @description All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed in the environment, and count from the next start on.
      *
      *     Needs one of the roles: `tenants:manage`.
      */
@@ -4562,6 +4584,74 @@ export interface components {
       /** @description Sessions whose credentials the job revokes */
       pending: number;
     };
+    /** @description How the newest sessions went */
+    SessionRates: {
+      /** Format: date-time */
+      since: string;
+      /** Format: date-time */
+      until: string;
+      /** @description Sessions that `outcomes` is about: the newest 20000 at most */
+      counted: {
+        sessions: number;
+        /** @description Whether the period has no others; else these are the newest of it */
+        isComplete: boolean;
+        /**
+         * Format: date-time
+         * @description When the oldest of them was made
+         */
+        from?: string;
+      };
+      outcomes: {
+        /** @enum {string} */
+        kind: "issuance" | "verification";
+        /** @enum {string} */
+        status: "active" | "fetched" | "completed" | "expired" | "failed";
+        count: number;
+      }[];
+      /** @description Sessions that `failures` is about: the newest 1,000 that failed, at most */
+      failed: {
+        sessions: number;
+        /** @description Whether the period has no others; else these are the newest of it */
+        isComplete: boolean;
+        /**
+         * Format: date-time
+         * @description When the oldest of them was made
+         */
+        from?: string;
+      };
+      /** @description The five most frequent causes, the most frequent first */
+      failures: {
+        /** @enum {string} */
+        code: "code_replayed" | "refresh_token_replayed" | "tx_code_attempts" | "claims_unavailable" | "deferred_failed" | "decryption_failed" | "malformed" | "presentation_refused" | "response_code_missing" | "response_mode" | "webhook_failed" | "cancelled" | "internal_error" | "access_denied" | "invalid_client" | "invalid_request" | "invalid_request_uri_method" | "invalid_scope" | "invalid_transaction_data" | "server_error" | "temporarily_unavailable" | "unauthorized_client" | "unsupported_response_type" | "vp_formats_not_supported" | "wallet_unavailable" | "wallet_error";
+        /** @description Of a refused presentation: that of its first failed check */
+        reason?: string;
+        count: number;
+      }[];
+      /** @description Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most */
+      lookedAt: {
+        sessions: number;
+        /** @description Whether the period has no others; else these are the newest of it */
+        isComplete: boolean;
+        /**
+         * Format: date-time
+         * @description When the oldest of them was made
+         */
+        from?: string;
+      };
+      /** @description The five most frequent refusals of wallets that came to collect */
+      refusals: {
+        /** @description What wallets were told */
+        code: string;
+        count: number;
+      }[];
+      deliveries: {
+        /** @enum {string} */
+        webhook: "claims" | "presentation" | "notification";
+        delivered: number;
+        pending: number;
+        failed: number;
+      }[];
+    };
     /** @description One offer or presentation request, from its creation to its end */
     Session: {
       id: string;
@@ -7013,6 +7103,11 @@ export interface operations {
         limit?: number;
         /** @description From the `next` link of the page before */
         cursor?: string;
+        /**
+         * @description By time of issuance
+         * @example asc
+         */
+        sort?: "asc" | "desc";
       };
       header?: never;
       path: {
@@ -7071,6 +7166,32 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["RevokedBySubject"];
+        };
+      };
+    };
+  };
+  countSessions: {
+    parameters: {
+      query?: {
+        /**
+         * @description Sessions that were made in it, until now
+         * @example 7d
+         */
+        period?: "24h" | "7d";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description How the newest sessions went */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SessionRates"];
         };
       };
     };
@@ -9450,6 +9571,18 @@ export interface operations {
     parameters: {
       query?: {
         /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+        /**
          * @description Only settings with this in their name, value or description, in capitals or not
          * @example database
          */
@@ -9459,11 +9592,6 @@ export interface operations {
          * @example environment
          */
         source?: "environment" | "file" | "default";
-        /**
-         * @description `manual` is the order of docs/settings.md
-         * @example name
-         */
-        sort?: "manual" | "name" | "-name";
       };
       header?: never;
       path?: never;
@@ -9474,6 +9602,8 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
           [name: string]: unknown;
         };
         content: {

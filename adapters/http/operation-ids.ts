@@ -41,6 +41,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'POST /verifier/offer': 'createPresentationRequest',
 
   'GET /session': 'listSessions',
+  'GET /session/rates': 'countSessions',
   'GET /session/:id': 'getSession',
   'DELETE /session/:id': 'deleteSession',
   'POST /session/:id/show': 'showSession',

@@ -18,6 +18,7 @@ import {
   readStatusListVersion,
   readTenantState,
 } from './rows/session-codec.ts';
+import * as rates from './session-rates.ts';
 import { brief, type Parameter, type Row, type Statement } from './statement.ts';
 import * as statements from './statements.ts';
 
@@ -102,6 +103,14 @@ export function tenantReads(
     async sessions(asking) {
       const { statement, parameters } = statements.listSessionsQuery(asking);
       return (await query(statement, ...parameters)).map(sessionOf);
+    },
+    async sessionCounts(asking) {
+      const { statement, parameters } = rates.countQuery(asking);
+      return rates.readCounts(await query(statement, ...parameters));
+    },
+    async sessionOutcomes(asking) {
+      const { statement, parameters } = rates.outcomeQuery(asking);
+      return (await query(statement, ...parameters)).map((row) => rates.readOutcome(cipher, row));
     },
     async sessionsOfSubject(subjectHash) {
       return (await query(statements.FIND_BY_SUBJECT, subjectHash)).map(sessionOf);

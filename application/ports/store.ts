@@ -29,6 +29,7 @@ import type {
   TenantWriting,
   Writing,
 } from './repositories.ts';
+import type { SessionRateReads } from './session-rates.ts';
 
 /**
  * The database cannot be reached or written at present; `cause` says why, for the operator alone. No `Failure`: nobody
@@ -121,7 +122,7 @@ export type DeferredQuery = {
 export type WithTenant<T> = Promise<(T & { readonly tenant: TenantState }) | undefined>;
 
 /** What can be found of one tenant outside its configuration; each is one round trip. */
-export type TenantReads = {
+export type TenantReads = SessionRateReads & {
   /** Everybody who asks in the same turn of the event loop shares one read. */
   state(): Promise<TenantState | undefined>;
   session(id: SessionId): WithTenant<{ readonly session: Session | undefined }>;

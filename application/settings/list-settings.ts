@@ -11,26 +11,19 @@ export const SettingsQuery = z.object({
     .optional()
     .describe('Only settings with this in their name, value or description, in capitals or not'),
   source: z.enum(SETTING_SOURCES).optional().describe('Only settings whose value comes from there'),
-  sort: z
-    .enum(['manual', 'name', '-name'])
-    .default('manual')
-    .describe('`manual` is the order of docs/settings.md'),
 });
 export type SettingsQuery = z.infer<typeof SettingsQuery>;
 
-/** What the service was started with, for whoever runs it. There are as many settings as the manual has, so one page holds all. */
+/** What the service was started with, for whoever runs it. There are as many as the manual has. */
 export class ListSettings extends needs({ listedSettings: ListedSettings }) {
-  /** @returns settings that fit; of secrets only whether they are set. */
-  async execute(_caller: Caller, { q, source, sort }: SettingsQuery): Promise<readonly ListedSetting[]> {
+  /** @returns settings that fit, in the order of the manual; of secrets only whether they are set. */
+  async execute(_caller: Caller, { q, source }: SettingsQuery): Promise<readonly ListedSetting[]> {
     const wanted = q?.toLowerCase();
-    const found = this.ports.listedSettings.all.filter(
+    return this.ports.listedSettings.all.filter(
       (setting) =>
         (source === undefined || setting.source === source) &&
         (wanted === undefined || textOf(setting).includes(wanted)),
     );
-    if (sort === 'manual') return found;
-    const sign = sort === 'name' ? 1 : -1;
-    return found.toSorted((one, other) => (one.name < other.name ? -sign : sign));
   }
 }
 

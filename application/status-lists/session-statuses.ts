@@ -10,7 +10,7 @@ import { StatusAllocator, statusListUri } from './status-allocator.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
-/** How many entries stand on the pages before. */
+/** How many entries are older than where the page begins. */
 const CURSOR = /^[1-9]\d{0,8}$/;
 
 export const SessionStatusesQuery = z.object({
@@ -21,6 +21,7 @@ export const SessionStatusesQuery = z.object({
     .transform(Number)
     .optional()
     .describe('From the `next` link of the page before'),
+  sort: z.enum(['asc', 'desc']).default('asc').describe('By time of issuance'),
 });
 export type SessionStatusesQuery = z.infer<typeof SessionStatusesQuery>;
 
@@ -50,7 +51,7 @@ export class ListSessionStatuses extends needs({
   async execute(
     caller: TenantCaller,
     id: SessionId,
-    { limit, cursor: skipped = 0 }: SessionStatusesQuery,
+    { limit, cursor, sort }: SessionStatusesQuery,
   ): Promise<{ readonly entries: readonly CredentialStatus[]; readonly next?: string }> {
     const reads = this.ports.store.read(caller.tenantId);
     const { batches = [], ...issued } = (await reads.issued(id)) ?? {};
@@ -62,17 +63,21 @@ export class ListSessionStatuses extends needs({
         ? []
         : [{ batch, list, first: batch.firstCounter }];
     });
+    const total = runs.reduce((sum, { batch: { count } }) => sum + count, 0);
+    const [from, to] =
+      sort === 'asc'
+        ? [cursor ?? 0, Math.min(total, (cursor ?? 0) + limit)]
+        : [Math.max(0, Math.min(cursor ?? total, total) - limit), Math.min(cursor ?? total, total)];
     const entries: CredentialStatus[] = [];
     let passed = 0;
     for (const { batch, list, first } of runs) {
-      const from = Math.max(0, skipped - passed);
-      const count = Math.min(batch.count - from, limit - entries.length);
+      const [begin, end] = [Math.max(from, passed), Math.min(to, passed + batch.count)];
+      const run = { batch, list, first: first + begin - passed };
+      if (begin < end) entries.push(...(await this.#read(reads, caller, run, end - begin)));
       passed += batch.count;
-      if (count > 0)
-        entries.push(...(await this.#read(reads, caller, { batch, list, first: first + from }, count)));
     }
-    const seen = skipped + entries.length;
-    return { entries, ...(seen < passed && entries.length > 0 && { next: String(seen) }) };
+    if (sort === 'asc') return { entries, ...(to < total && { next: String(to) }) };
+    return { entries: entries.toReversed(), ...(from > 0 && { next: String(from) }) };
   }
 
   async #read(

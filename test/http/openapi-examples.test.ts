@@ -250,6 +250,7 @@ describe('The examples of the API document', function () {
     examples.answered['session'] = held.session;
     await run('revokeCredentials');
     await run('listSessionStatuses');
+    await run('countSessions');
     await run('revokeCredentialsBySubject');
     examples.answered['session'] = (await offered()).session;
     await all('showSession', 'cancelSession', 'watchSession');

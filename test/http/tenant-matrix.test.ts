@@ -36,6 +36,8 @@ function told(answer: Answer, asked: Ids | Artefacts): object {
   return { status: answer.status, headers, text };
 }
 
+const withoutTimes = (text: string) => text.replace(/^\{"since":"[^"]*","until":"[^"]*"/, '{');
+
 describe('The things of one tenant', () => {
   let service: TestService;
   let acme: Populated;
@@ -74,7 +76,9 @@ describe('The things of one tenant', () => {
         if (route.path === '/tenant') continue;
         const answer = await call(route, own, ids, '', role);
         expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.equal(200);
-        seen.set(`${nameOf(route)} ${role}`, answer.text);
+        // What is counted until now is counted until another moment the next time.
+        const text = route.path === '/session/rates' ? withoutTimes(answer.text) : answer.text;
+        seen.set(`${nameOf(route)} ${role}`, text);
       }
     }
     return seen;

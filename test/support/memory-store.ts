@@ -176,6 +176,8 @@ const READS = namesOf<TenantReads>({
   sessionStanding: true,
   issuing: true,
   sessions: true,
+  sessionCounts: true,
+  sessionOutcomes: true,
   sessionsOfSubject: true,
   statusesAt: true,
   statusEntriesAt: true,

@@ -280,6 +280,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     prepare: made('trustList', '/trust-list', (id, ids) => trustListBody(id, ids.keyChain)),
   },
   'GET /session': nothing,
+  'GET /session/rates': nothing,
   'GET /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'GET /session/:id/events': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'DELETE /session/:id': {

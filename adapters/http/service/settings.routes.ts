@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { type ListedSetting, SETTING_SOURCES } from '../../../application/ports/listed-settings.ts';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { ListSettings, SettingsQuery } from '../../../application/settings/list-settings.ts';
-import { family, reply, route } from '../route.ts';
+import { defined } from '../../../domain/shared/defined.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
+import { family, route } from '../route.ts';
 import { viewOf } from '../view-of.ts';
 
 export const SettingView = z
@@ -29,21 +32,31 @@ export function toSettingView(setting: ListedSetting) {
 }
 
 /** What whoever runs the service started it with. */
-export const serviceSettingRoutes = family({ listSettings: ListSettings }, ({ listSettings }) => [
-  route({
-    tag: 'Service',
-    surface: 'admin',
-    access: { service: ['tenants:manage'] },
-    method: 'get',
-    path: '/settings',
-    summary: 'Read the settings of the service',
-    description:
-      'All that docs/settings.md names, as this process was started; of secrets only whether they are set. Settings are changed ' +
-      'in the environment, and count from the next start on.',
-    query: SettingsQuery,
-    responses: { 200: z.array(SettingView) },
-    async handle({ caller, query }) {
-      return reply(200, (await listSettings.execute(caller, query)).map(toSettingView));
-    },
-  }),
-]);
+export const serviceSettingRoutes = family(
+  { listSettings: ListSettings, settings: ServiceSettings },
+  ({ listSettings, settings }) => [
+    route({
+      tag: 'Service',
+      surface: 'admin',
+      access: { service: ['tenants:manage'] },
+      method: 'get',
+      path: '/settings',
+      summary: 'Read the settings of the service',
+      description:
+        'All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed ' +
+        'in the environment, and count from the next start on.',
+      query: ListQuery.extend(SettingsQuery.shape),
+      responses: { 200: z.array(SettingView) },
+      async handle({ caller, query }) {
+        const { q, source } = query;
+        return pageOf({
+          all: await listSettings.execute(caller, defined({ q, source })),
+          query,
+          address: `${settings.publicUrl}/settings`,
+          keyOf: ({ name }) => name,
+          toView: toSettingView,
+        });
+      },
+    }),
+  ],
+);

@@ -62,7 +62,7 @@ export const revocationRoutes = family(
       path: '/session/:id/statuses',
       summary: 'List where the status of the credentials of a session stands',
       description:
-        'An entry for each credential with a status, oldest first, also of a session that is gone. Lists that do not exist any more are ' +
+        'An entry for each credential with a status, the oldest first unless stated, also of a session that is gone. Lists that do not exist any more are ' +
         'left out. The `Link` header with `rel="next"` leads to the next page.',
       tag: 'Sessions',
       surface: 'admin',

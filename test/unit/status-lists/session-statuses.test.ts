@@ -63,17 +63,22 @@ describe('ListSessionStatuses', () => {
     for (const id of ['listed', 'listed', 'other', 'listed']) await issue(held, id);
     const whole = (await list(held.session)).entries;
     expect(whole).to.have.length(4);
-    for (const limit of [1, 2, 3, 4]) {
-      const seen: unknown[] = [];
-      for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
-        const page = await list(held.session, { limit, ...(cursor !== undefined && { cursor }) });
-        expect(page.entries.length).to.be.within(1, limit);
-        seen.push(...page.entries);
-        cursor = page.next;
+    expect((await list(held.session, { sort: 'desc' })).entries).to.deep.equal(whole.toReversed());
+    for (const sort of ['asc', 'desc'])
+      for (const limit of [1, 2, 3, 4]) {
+        const seen: unknown[] = [];
+        for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
+          const page = await list(held.session, { limit, sort, ...(cursor !== undefined && { cursor }) });
+          expect(page.entries.length).to.be.within(1, limit);
+          seen.push(...page.entries);
+          cursor = page.next;
+        }
+        expect(seen, `${limit} a page`).to.deep.equal(sort === 'asc' ? whole : whole.toReversed());
       }
-      expect(seen, `${limit} a page`).to.deep.equal(whole);
-    }
     expect(await list(held.session, { cursor: '99' })).to.deep.equal({ entries: [] });
+    expect((await list(held.session, { cursor: '99', sort: 'desc' })).entries).to.deep.equal(
+      whole.toReversed(),
+    );
   });
 
   it('outlives its session', async () => {

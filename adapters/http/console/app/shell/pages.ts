@@ -79,6 +79,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/health/health.tsx'),
   },
   {
+    name: 'rates',
+    title: 'Rates',
+    group: 'Operate',
+    may: anyOf(...SESSIONS),
+    load: () => import('../pages/rates/rates.tsx'),
+  },
+  {
     name: 'webhooks',
     title: 'Webhooks',
     group: 'Operate',

@@ -18,7 +18,7 @@ const SOURCES = {
 } as const;
 
 const COLUMNS: readonly Column<Setting>[] = [
-  { title: 'Name', cell: ({ name }) => <code>{name}</code>, sort: { up: 'name', down: '-name' } },
+  { title: 'Name', cell: ({ name }) => <code>{name}</code>, sort: { up: 'asc', down: 'desc' } },
   { title: 'Value', cell: (setting) => <Value setting={setting} /> },
   { title: 'From', cell: ({ source }) => SOURCES[source] },
   { title: 'Meaning', cell: ({ description }) => <Meaning text={description} /> },
