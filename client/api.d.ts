@@ -4669,6 +4669,21 @@ export interface components {
       tenantId: string;
       tenant: components["schemas"]["TenantReference"];
       configurationIds: string[];
+      /**
+       * Format: date-time
+       * @description When the user had authorized the wallet whose code was spent last
+       */
+      authorizedAt?: string;
+      /**
+       * Format: date-time
+       * @description When the wallet got its first token for it
+       */
+      tokenAt?: string;
+      /**
+       * @description How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised
+       * @enum {string}
+       */
+      walletAuthentication?: "attestation" | "key" | "none";
       /** @description What its caller calls it */
       reference?: string;
       /** @description Of the wallet that came last to an authorization server of ours; shown once it is spent */
@@ -4796,6 +4811,10 @@ export interface components {
       result: "pending" | "delivered" | "failed";
       /** @description Why it failed */
       detail?: string;
+      /** @description HTTP status of the answer, where there was one */
+      status?: number;
+      /** @description How long the call took */
+      durationMs?: number;
     };
     /** @description The data of one event of the stream */
     SessionStatus: {

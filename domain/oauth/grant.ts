@@ -52,26 +52,47 @@ export type GrantedAuthorization = {
   /** For the operator alone: what the authorization request said, and the code. */
   readonly queries?: JsonObject;
   readonly code?: string;
+  /** When the user had done all that was asked, since 1970; of an earlier release there is none. */
+  readonly authorizedAtMs?: number;
 };
 
-/** What the operator is shown of the way to a code, which counts for nothing else. */
+export const WALLET_AUTHENTICATIONS = ['attestation', 'key', 'none'] as const;
+
+/** What the operator is shown of the way to a token, which counts for nothing else. */
 export type AskedAuthorization = {
   readonly queries?: JsonObject | undefined;
   /** Only once it was spent. */
   readonly code?: string | undefined;
+  readonly authorizedAt?: Date | undefined;
+  /** When its code was spent for a token, and how that wallet proved which product it is. */
+  readonly tokenAt?: Date | undefined;
+  readonly walletAuthentication?: (typeof WALLET_AUTHENTICATIONS)[number] | undefined;
 };
 
-/** @param consumedAt when the code was spent; null while somebody could still come with it. */
-export function askedBy(
-  { queries, code }: GrantedAuthorization,
-  consumedAt: Date | null,
-): AskedAuthorization {
-  return { queries, code: consumedAt === null ? undefined : code };
+/** @param grant `consumedAt` and `holder` are null while somebody could still come with the code. */
+export function askedBy({
+  authorization,
+  consumedAt,
+  holder,
+}: Pick<Grant, 'authorization' | 'consumedAt' | 'holder'>): AskedAuthorization {
+  const { queries, code, authorizedAtMs } = authorization ?? {};
+  const isSpent = consumedAt !== null;
+  return {
+    ...{ queries, code: isSpent ? code : undefined },
+    authorizedAt: authorizedAtMs === undefined ? undefined : new Date(authorizedAtMs),
+    tokenAt: consumedAt ?? undefined,
+    walletAuthentication: isSpent && holder !== null ? authenticationOf(holder) : undefined,
+  };
+}
+
+function authenticationOf({ authenticated, instance }: GrantHolder): (typeof WALLET_AUTHENTICATIONS)[number] {
+  if (instance !== undefined) return 'attestation';
+  return authenticated === true ? 'key' : 'none';
 }
 
 /** What is left for renewals once the session is anonymised. */
 export function withoutRequest(authorization: GrantedAuthorization): GrantedAuthorization {
-  const { queries: _queries, code: _code, ...rest } = authorization;
+  const { queries: _queries, code: _code, authorizedAtMs: _at, ...rest } = authorization;
   return rest;
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
-import type { AskedAuthorization } from '../../../domain/oauth/grant.ts';
+import { type AskedAuthorization, WALLET_AUTHENTICATIONS } from '../../../domain/oauth/grant.ts';
 import { listedFailure } from '../../../domain/sessions/failure-code.ts';
 import {
   type IssuanceRequest,
@@ -48,6 +48,8 @@ export const DeliveryView = z
     at: z.iso.datetime(),
     result: z.enum(['pending', 'delivered', 'failed']),
     detail: z.string().optional().describe('Why it failed'),
+    status: z.number().int().optional().describe('HTTP status of the answer, where there was one'),
+    durationMs: z.number().int().optional().describe('How long the call took'),
   })
   .meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
 
@@ -73,6 +75,18 @@ export const SessionView = z
     tenantId: z.string(),
     tenant: TenantReference,
     configurationIds: z.array(z.string()),
+    authorizedAt: z.iso
+      .datetime()
+      .optional()
+      .describe('When the user had authorized the wallet whose code was spent last'),
+    tokenAt: z.iso.datetime().optional().describe('When the wallet got its first token for it'),
+    walletAuthentication: z
+      .enum(WALLET_AUTHENTICATIONS)
+      .optional()
+      .describe(
+        'How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three ' +
+          'are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised',
+      ),
     reference: z.string().optional().describe('What its caller calls it'),
     authorization_code: z
       .string()
@@ -152,6 +166,9 @@ export function toSessionView({ session, tenant, now, asked }: Seen) {
     redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
+    authorizedAt: asked?.authorizedAt,
+    tokenAt: asked?.tokenAt,
+    walletAuthentication: asked?.walletAuthentication,
     authorization_code: asked?.code,
     auth_queries: asked?.queries,
   });

@@ -57,18 +57,44 @@ function wasRead({ status, attempts, report, failure }: SessionRecord): boolean 
 
 type TimedStep = Step & { readonly at: string };
 
-function timed(
-  { attempts = [], deliveries = [], notifications }: SessionRecord,
-  deferred: readonly DeferredRecord[],
-): Step[] {
+const PROOFS = {
+  attestation: 'An attestation of its provider said which wallet it is.',
+  key: 'It proved by a key that is registered here which wallet it is.',
+  none: 'It did not prove which wallet it is.',
+} as const;
+
+function authorized({ authorizedAt, tokenAt, walletAuthentication }: SessionRecord): TimedStep[] {
+  const words = walletAuthentication === undefined ? [] : [PROOFS[walletAuthentication]];
+  const tone = 'good' as const;
+  return [
+    ...(authorizedAt === undefined
+      ? []
+      : [{ title: 'Authorized by the user', at: authorizedAt, tone, record: {} }]),
+    ...(tokenAt === undefined
+      ? []
+      : [{ title: 'Token given to the wallet', at: tokenAt, tone, words, record: {} }]),
+  ];
+}
+
+/** Such as `200, 142 ms`. */
+function callOf({ status, durationMs }: DeliveryRecord): string {
+  const said = [status, durationMs === undefined ? undefined : `${durationMs} ms`].filter(
+    (part) => part !== undefined,
+  );
+  return said.length === 0 ? '' : ` (${said.join(', ')})`;
+}
+
+function timed(session: SessionRecord, deferred: readonly DeferredRecord[]): Step[] {
+  const { attempts = [], deliveries = [], notifications } = session;
   const steps: TimedStep[] = [
+    ...authorized(session),
     ...deferred.flatMap(deferredSteps),
     ...attempts.map(({ at, code, reason, ...record }) => ({
       title: `Refused to the wallet: ${code}`,
       ...{ at, tone: 'bad' as const, record: { Reason: reason, ...record } },
     })),
     ...deliveries.map((delivery) => ({
-      title: `${delivery.webhook === 'claims' ? 'Claims asked of the backend' : `Webhook of the ${delivery.webhook}`}: ${delivery.result}`,
+      title: `${delivery.webhook === 'claims' ? 'Claims asked of the backend' : `Webhook of the ${delivery.webhook}`}: ${delivery.result}${callOf(delivery)}`,
       at: delivery.at,
       tone: ({ delivered: 'good', failed: 'bad', pending: 'open' } as const)[delivery.result],
       ...{ record: { Delivery: delivery }, delivery },
