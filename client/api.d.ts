@@ -4715,6 +4715,11 @@ export interface components {
       requestUrl?: string;
       /** @description Signed request object, compact; absent when unsigned */
       requestObject?: string;
+      /** @description What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values */
+      isoMdocRequest?: {
+        deviceRequest: string;
+        encryptionInfo: string;
+      };
       /** @description What was verified */
       credentials?: components["schemas"]["PresentedCredentialOutput"][];
       vp_nonce?: string;

@@ -40,6 +40,7 @@ export type SessionRecord = {
   readonly offerUrl?: string;
   readonly requestUrl?: string;
   readonly requestObject?: string;
+  readonly isoMdocRequest?: { readonly deviceRequest: string; readonly encryptionInfo: string };
   readonly clientId?: string;
   readonly credentialPayload?: Members;
   readonly credentials?: readonly Members[];

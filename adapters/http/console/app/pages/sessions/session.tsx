@@ -16,6 +16,7 @@ import { openInPhone } from '../phone/wanted.ts';
 import { Deferred } from './deferred.tsx';
 import { useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
+import { MdocElements } from './mdoc-view.tsx';
 import { OnRecord } from './on-record.tsx';
 import { SessionActions } from './session-actions.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
@@ -50,7 +51,7 @@ export function SessionPage({ identity, id }: PageProps) {
       <Timeline identity={identity} session={session} deferred={deferral.deferred} again={again} />
       <Standing session={session} />
       <OnRecord identity={identity} id={id} since={session} />
-      <Values identity={identity} id={id} />
+      <Values identity={identity} id={id} session={session} />
     </>
   );
 }
@@ -91,7 +92,7 @@ function linkOf({ offerUrl, requestUrl, clientId, useDcApi }: SessionRecord): st
   return `openid4vp://?${new URLSearchParams({ client_id: clientId, request_uri: requestUrl })}`;
 }
 
-function Values({ identity, id }: PageProps) {
+function Values({ identity, id, session }: PageProps & { readonly session: SessionRecord }) {
   const [whole, setWhole] = useState<SessionRecord>();
   const show = async () => {
     setWhole(await ask(identity, 'POST', `/session/${encodeURIComponent(id)}/show`));
@@ -101,19 +102,25 @@ function Values({ identity, id }: PageProps) {
     const { credentials, credentialPayload, transaction_data, auth_queries } = whole;
     const values = { credentials, credentialPayload, transaction_data, auth_queries };
     return (
-      <section class="card" aria-labelledby="values">
-        <h2 id="values">Values</h2>
-        <ValueTree value={values} />
-        <details>
-          <summary>As JSON</summary>
-          <JsonView label="With values" value={values} />
-        </details>
-      </section>
+      <>
+        <MdocElements session={whole} />
+        <section class="card" aria-labelledby="values">
+          <h2 id="values">Values</h2>
+          <ValueTree value={values} />
+          <details>
+            <summary>As JSON</summary>
+            <JsonView label="With values" value={values} />
+          </details>
+        </section>
+      </>
     );
   }
   return (
-    <Confirm label="Show values" title="Show values of persons" act={show}>
-      <p>The audit log gets an entry that you looked at them.</p>
-    </Confirm>
+    <>
+      <MdocElements session={session} />
+      <Confirm label="Show values" title="Show values of persons" act={show}>
+        <p>The audit log gets an entry that you looked at them.</p>
+      </Confirm>
+    </>
   );
 }

@@ -1,5 +1,6 @@
 import { readCertificate } from './certificate.ts';
 import type { DeferredRecord } from './deferred-record.ts';
+import { cborInWords } from './mdoc-elements.ts';
 import { queryInWords } from './query-in-words.ts';
 import type { DeliveryRecord, SessionRecord } from './session-record.ts';
 
@@ -18,7 +19,8 @@ export type Step = {
 /** What happened to a session, as far as it is on record, in its order. */
 export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecord[] = []): readonly Step[] {
   const isIssuance = session.kind === 'issuance';
-  const { offer, offerUrl, requestUrl, requestObject, clientId, auth_queries, credentialPayload } = session;
+  const { offer, offerUrl, requestUrl, requestObject, isoMdocRequest } = session;
+  const { clientId, auth_queries, credentialPayload } = session;
   const steps: Step[] = [
     {
       title: isIssuance ? 'Offer made' : 'Asked',
@@ -31,6 +33,8 @@ export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecor
             Link: requestUrl,
             Query: offer,
             'Request object': decoded(requestObject),
+            'DeviceRequest, in diagnostic notation': cborInWords(isoMdocRequest?.deviceRequest),
+            'EncryptionInfo, in diagnostic notation': cborInWords(isoMdocRequest?.encryptionInfo),
             Request: credentialPayload,
             Verifier: clientId,
           },
