@@ -48,7 +48,7 @@ describe('the page of the audit log', function () {
     const set = table.getByRole('region', { name: 'Set', exact: true }).first();
     await set.getByText('roles', { exact: true }).waitFor();
     await set.getByText('issuance:offer').waitFor();
-    const untold = table.getByRole('region', { name: 'Changed, with values that the log does not have' });
+    const untold = table.getByRole('region', { name: 'Values not in the log' });
     await untold.first().getByText('secret', { exact: true }).waitFor();
     await expectAccessible(page, 'an entry in full');
     await page.getByLabel('Id of the thing').fill('');

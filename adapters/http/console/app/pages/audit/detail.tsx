@@ -19,7 +19,7 @@ export function Detail({ entry }: { readonly entry: Entry }) {
         (name) => groups[name].length > 0 && <Group key={name} title={TITLES[name]} changes={groups[name]} />,
       )}
       {groups.untold.length > 0 && (
-        <Part title="Changed, with values that the log does not have">
+        <Part title="Values not in the log">
           <p class="names">
             {groups.untold.map(({ member }) => (
               <code key={member}>{member}</code>

@@ -18,7 +18,7 @@ const SOURCES = {
 } as const;
 
 const COLUMNS: readonly Column<Setting>[] = [
-  { title: 'Name', cell: ({ name }) => <code>{name}</code>, sort: { up: 'asc', down: 'desc' } },
+  { title: 'Name', cell: ({ name }) => <Name name={name} />, sort: { up: 'asc', down: 'desc' } },
   { title: 'Value', cell: (setting) => <Value setting={setting} /> },
   { title: 'From', cell: ({ source }) => SOURCES[source] },
   { title: 'Meaning', cell: ({ description }) => <Meaning text={description} /> },
@@ -62,13 +62,27 @@ export default function Settings({ identity }: PageProps) {
         identity={identity}
         caption="Settings"
         path="/settings"
-        query={{ q, source, sort }}
+        query={{ q, source, sort: sort || 'asc' }}
         columns={COLUMNS}
         rowKey={({ name }) => name}
         onSort={(wanted) => refine({ sort: wanted })}
         empty={<p>No setting fits.</p>}
       />
     </>
+  );
+}
+
+/** Long names break where their words do. */
+function Name({ name }: { readonly name: string }) {
+  return (
+    <code>
+      {name.split(/(?<=_)/).map((word) => (
+        <>
+          {word}
+          <wbr />
+        </>
+      ))}
+    </code>
   );
 }
 
