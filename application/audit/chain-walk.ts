@@ -24,6 +24,8 @@ import { prunedUntil } from './pruned-until.ts';
 
 /** Entries in memory at a time. */
 export const BATCH = 500;
+/** The same beside requests: SQLite answers on the thread that serves all others, too. */
+const BATCH_BESIDE_OTHERS = 100;
 
 /** Is told how far the present chain is. */
 export type Progressed = (scope: string, sequence: number) => void;
@@ -53,7 +55,7 @@ export class ChainWalk {
 
   /** @param after how far an earlier piece was whole. @param most entries of this one. */
   piece(scope: string, after: Progress | undefined, most: number): Promise<ChainPiece> {
-    return this.#walk(scope, { after, most });
+    return this.#walk(scope, { after, most, batch: BATCH_BESIDE_OTHERS });
   }
 
   /** How the chain of the service begins. */
@@ -99,7 +101,7 @@ export class ChainWalk {
     scope: string,
     first: Progress,
     anchors: readonly Anchor[],
-    { after = first, most = Number.POSITIVE_INFINITY, onProgress = () => {} }: Walking,
+    { after = first, most = Number.POSITIVE_INFINITY, batch = BATCH, onProgress = () => {} }: Walking,
   ): Promise<ChainPiece> {
     const start = after.sequence > first.sequence ? after : first;
     // First of all, so that what is written meanwhile does not look like a head that was put back.
@@ -116,13 +118,15 @@ export class ChainWalk {
     const other = lost(anchors, [start], start) ?? cut;
     if (other !== undefined) return over(START, other);
     while (end.sequence < until) {
-      const page = await this.#page(scope, end.sequence, until);
+      const page = await this.#page(scope, end.sequence, Math.min(until, end.sequence + batch));
       if (page.length === 0) break;
       const { progress, fault } = checkEntries(this.#macs, scope, end, page);
       const wrong = lost(anchors, page, progress) ?? fault;
       if (wrong !== undefined) return over(progress, wrong);
       end = progress;
       onProgress(scope, end.sequence);
+      // Others come in between, also where the database answers at once.
+      await new Promise((resolve) => setImmediate(resolve));
     }
     if (end.sequence === until && until < wanted) {
       return { scope, end, isOver: false, length: head?.sequence ?? end.sequence };
@@ -159,5 +163,7 @@ export class ChainWalk {
 type Walking = {
   readonly after?: Progress | undefined;
   readonly most?: number;
+  /** Entries that are read and verified at a time; `BATCH` unless stated. */
+  readonly batch?: number;
   readonly onProgress?: Progressed;
 };
