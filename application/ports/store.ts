@@ -1,7 +1,8 @@
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { DeferredTransaction } from '../../domain/issuance/deferred.ts';
+import type { AskedAuthorization } from '../../domain/oauth/asked-authorization.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
-import type { AskedAuthorization, Grant } from '../../domain/oauth/grant.ts';
+import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { KeptAnswer } from '../../domain/sessions/kept-answer.ts';
 import type {

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
-import { type AskedAuthorization, WALLET_AUTHENTICATIONS } from '../../../domain/oauth/grant.ts';
+import {
+  type AskedAuthorization,
+  WALLET_AUTHENTICATIONS,
+} from '../../../domain/oauth/asked-authorization.ts';
 import { listedFailure } from '../../../domain/sessions/failure-code.ts';
 import {
   type IssuanceRequest,

@@ -3,10 +3,9 @@ import type { SessionStanding, TenantState } from '../../../application/ports/st
 import {
   type AskedAuthorization,
   askedBy,
-  type Grant,
-  type NewGrant,
   withoutRequest,
-} from '../../../domain/oauth/grant.ts';
+} from '../../../domain/oauth/asked-authorization.ts';
+import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
 import type { KeptAnswer } from '../../../domain/sessions/kept-answer.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';

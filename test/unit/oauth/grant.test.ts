@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { askedBy, withoutRequest } from '../../../domain/oauth/asked-authorization.ts';
 import {
-  askedBy,
   type Grant,
   type GrantHolder,
   isAnsweredAgain,
@@ -8,7 +8,6 @@ import {
   type Redeemer,
   redeem,
   redeemable,
-  withoutRequest,
 } from '../../../domain/oauth/grant.ts';
 import { isStolen } from '../../../domain/oauth/refresh-token.ts';
 import {
