@@ -18,6 +18,8 @@ import { closestName } from '../domain/shared/closest-name.ts';
 
 export type FirstStart = {
   readonly environment: Environment;
+  /** Names of what in `environment` stands in `secrets.env` alone. */
+  readonly fromFile: ReadonlySet<string>;
   /** What was generated just now and is shown once; undefined at later starts. */
   readonly generated?: { readonly file: string; readonly clientId: string; readonly clientSecret: string };
   /** The client whose generated secret an earlier start left in `file`. */
@@ -30,7 +32,7 @@ export type FirstStart = {
  * @throws SettingsError when a database is there whose master secret is lost: a new one would open nothing in it.
  */
 export function prepareFirstStart(environment: Environment): FirstStart {
-  if (environment['NODE_ENV'] === 'production') return { environment };
+  if (environment['NODE_ENV'] === 'production') return { environment, fromFile: new Set() };
   const found = withKept(environment);
   if (missingOf(found.merged).length === 0) return keptStart(environment, found);
   refuseMisspelt(environment, missingOf(found.merged));
@@ -72,7 +74,8 @@ function keptStart(
   const isUsed = merged['OIDC'] === undefined;
   const kept = isUsed && known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
   const clientId = merged['AUTH_CLIENT_ID'] ?? '';
-  return { environment: merged, ...(kept ? { kept: { file, clientId } } : {}) };
+  const fromFile = namesFromFile(environment, merged);
+  return { environment: merged, fromFile, ...(kept ? { kept: { file, clientId } } : {}) };
 }
 
 function generate(names: readonly Name[]): Partial<Record<Name, string>> {
@@ -105,9 +108,11 @@ function complete(environment: Environment): FirstStart {
   rmSync(fresh, { force: true });
   writeFileSync(fresh, text.join(''), { mode: 0o600, flush: true });
   renameSync(fresh, file);
-  if (!missing.includes('AUTH_CLIENT_SECRET')) return { environment: merged };
+  const fromFile = namesFromFile(environment, merged);
+  if (!missing.includes('AUTH_CLIENT_SECRET')) return { environment: merged, fromFile };
   return {
     environment: merged,
+    fromFile,
     generated: {
       file,
       clientId: merged['AUTH_CLIENT_ID'] ?? '',
@@ -145,6 +150,11 @@ function take(lock: string): boolean {
 /** The environment of a service that was started before: with what its first start generated. Nothing is written. */
 export function keptEnvironment(environment: Environment): Environment {
   return environment['NODE_ENV'] === 'production' ? environment : withKept(environment).merged;
+}
+
+/** @param merged what `keptEnvironment` made of `environment`. @returns names of settings that the file has and it has not. */
+export function namesFromFile(environment: Environment, merged: Environment): ReadonlySet<string> {
+  return new Set(Object.keys(merged).filter((name) => merged[name] && !environment[name]));
 }
 
 function withKept(environment: Environment) {

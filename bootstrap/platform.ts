@@ -33,6 +33,7 @@ import { Encryption } from '../application/ports/encryption.ts';
 import { EventBus } from '../application/ports/event-bus.ts';
 import { EventPublisher } from '../application/ports/event-publisher.ts';
 import { Kms } from '../application/ports/kms.ts';
+import { ListedSettings } from '../application/ports/listed-settings.ts';
 import { Log } from '../application/ports/log.ts';
 import { Metrics } from '../application/ports/metrics.ts';
 import { Random } from '../application/ports/random.ts';
@@ -126,6 +127,7 @@ export async function openPlatform(
   const provide = <T>(token: Token<T>, value: T) =>
     container.bind(identifierOf(token)).toConstantValue(value);
   provide(ServiceSettings, service);
+  provide(ListedSettings, { all: settings.LISTED });
   provide(Clock, clock);
   provide(Random, random);
   provide(Log, log);

@@ -21,8 +21,10 @@ import type { Family, Route } from '../adapters/http/route.ts';
 import { documentationRoutes } from '../adapters/http/service/documentation.routes.ts';
 import { metricsRoutes } from '../adapters/http/service/metrics.routes.ts';
 import { serviceRoutes } from '../adapters/http/service/service.routes.ts';
+import { serviceSettingRoutes } from '../adapters/http/service/settings.routes.ts';
 import { offerPageRoutes } from '../adapters/http/sessions/offer-page.routes.ts';
 import { sessionRoutes } from '../adapters/http/sessions/session.routes.ts';
+import { sessionRateRoutes } from '../adapters/http/sessions/session-rates.routes.ts';
 import { statusListAdministrationRoutes } from '../adapters/http/status-lists/administration.routes.ts';
 import { revocationRoutes } from '../adapters/http/status-lists/revocation.routes.ts';
 import { statusListRoutes } from '../adapters/http/status-lists/status-list.routes.ts';
@@ -59,6 +61,7 @@ const FAMILIES: readonly Family[] = [
   ],
   authorityRoutes,
   ...[
+    sessionRateRoutes,
     sessionRoutes,
     issuanceRoutes,
     deferredRoutes,
@@ -70,6 +73,7 @@ const FAMILIES: readonly Family[] = [
     statusListAdministrationRoutes,
     tokenRoutes,
     serviceRoutes,
+    serviceSettingRoutes,
     consoleRoutes,
     tenantRoutes,
     settingsRoutes,

@@ -16,7 +16,7 @@ export async function run(): Promise<void> {
   }
   try {
     const firstStart = prepareFirstStart(process.env);
-    const settings = readSettings(firstStart.environment);
+    const settings = readSettings(firstStart.environment, firstStart.fromFile);
     // Before the start, which may fail: a later one would not show the secret again.
     tellOfSecrets(firstStart, settings);
     if (settings.WORKERS === 1) await runAlone(settings, firstStart);

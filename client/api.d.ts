@@ -423,6 +423,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/session/{id}/statuses": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List where the status of the credentials of a session stands
+     * @description An entry for each credential with a status, the oldest first unless stated, also of a session that is gone. Lists that do not exist any more are left out. The `Link` header with `rel="next"` leads to the next page.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
+     */
+    get: operations["listSessionStatuses"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/credentials/revoke-by-subject": {
     parameters: {
       query?: never;
@@ -439,6 +461,28 @@ export interface paths {
      *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
      */
     post: operations["revokeCredentialsBySubject"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/session/rates": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Count sessions by what came of them
+     * @description Of the kinds that the roles of the caller are about, without a word of what is in them. Each part says how many sessions it is about, and whether those are all of the period: a busy tenant is told of its newest.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     */
+    get: operations["countSessions"];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -1561,6 +1605,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/audit-log/verification": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Verify the audit log
+     * @description Up to 2,000 entries in one call, from the oldest that is kept, by whoever may read that log; call again with `next` as `cursor` until `status` is `whole` or `broken`. What the database alone cannot show, such as a log that was put back as a whole, is found by `npm run audit:verify` with `--expect`.
+     *
+     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     */
+    get: operations["verifyAuditLog"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/": {
     parameters: {
       query?: never;
@@ -1621,6 +1687,28 @@ export interface paths {
     };
     /** Whether the process is to be sent requests */
     get: operations["getReadiness"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/settings": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the settings of the service
+     * @description All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed in the environment, and count from the next start on.
+     *
+     *     Needs one of the roles: `tenants:manage`.
+     */
+    get: operations["listSettings"];
     put?: never;
     post?: never;
     delete?: never;
@@ -2915,6 +3003,8 @@ export interface components {
        */
       status: 0 | 1 | 2;
       credentialConfigurationId?: string;
+      /** @description Why, for who reads the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other data of persons */
+      reason?: string;
     };
     SubjectRevocation: {
       /** @description Of the person, as they were issued; what does not identify anybody is passed over */
@@ -4546,11 +4636,92 @@ export interface components {
       status: number;
       changed: number;
     };
+    /** @description Where the status of one credential stands */
+    CredentialStatus: {
+      statusListId: string;
+      /** @description Of the list, as the credential names it */
+      uri: string;
+      /** @description `idx` of the credential */
+      index: number;
+      /** @description 0 valid, 1 revoked, 2 suspended, as recorded; readers see it once the list is signed anew */
+      status: number;
+      credentialConfigurationId: string;
+      /** Format: date-time */
+      issuedAt: string;
+    };
     RevokedBySubject: {
       /** @description Credentials; those whose lists are gone are not counted */
       revoked: number;
       /** @description Sessions whose credentials the job revokes */
       pending: number;
+    };
+    /** @description How the newest sessions went */
+    SessionRates: {
+      /** Format: date-time */
+      since: string;
+      /** Format: date-time */
+      until: string;
+      /** @description Sessions that `outcomes` is about: the newest 20000 at most */
+      counted: {
+        sessions: number;
+        /** @description Whether the period has no others; else these are the newest of it */
+        isComplete: boolean;
+        /**
+         * Format: date-time
+         * @description When the oldest of them was made
+         */
+        from?: string;
+      };
+      outcomes: {
+        /** @enum {string} */
+        kind: "issuance" | "verification";
+        /** @enum {string} */
+        status: "active" | "fetched" | "completed" | "expired" | "failed";
+        count: number;
+      }[];
+      /** @description Sessions that `failures` is about: the newest 1,000 that failed, at most */
+      failed: {
+        sessions: number;
+        /** @description Whether the period has no others; else these are the newest of it */
+        isComplete: boolean;
+        /**
+         * Format: date-time
+         * @description When the oldest of them was made
+         */
+        from?: string;
+      };
+      /** @description The five most frequent causes, the most frequent first */
+      failures: {
+        /** @enum {string} */
+        code: "code_replayed" | "refresh_token_replayed" | "tx_code_attempts" | "claims_unavailable" | "deferred_failed" | "decryption_failed" | "malformed" | "presentation_refused" | "response_code_missing" | "response_mode" | "webhook_failed" | "cancelled" | "internal_error" | "access_denied" | "invalid_client" | "invalid_request" | "invalid_request_uri_method" | "invalid_scope" | "invalid_transaction_data" | "server_error" | "temporarily_unavailable" | "unauthorized_client" | "unsupported_response_type" | "vp_formats_not_supported" | "wallet_unavailable" | "wallet_error";
+        /** @description Of a refused presentation: that of its first failed check */
+        reason?: string;
+        count: number;
+      }[];
+      /** @description Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most */
+      lookedAt: {
+        sessions: number;
+        /** @description Whether the period has no others; else these are the newest of it */
+        isComplete: boolean;
+        /**
+         * Format: date-time
+         * @description When the oldest of them was made
+         */
+        from?: string;
+      };
+      /** @description The five most frequent refusals of wallets that came to collect */
+      refusals: {
+        /** @description What wallets were told */
+        code: string;
+        count: number;
+      }[];
+      deliveries: {
+        /** @enum {string} */
+        webhook: "claims" | "presentation" | "notification";
+        delivered: number;
+        pending: number;
+        failed: number;
+      }[];
     };
     /** @description One offer or presentation request, from its creation to its end */
     Session: {
@@ -4569,6 +4740,21 @@ export interface components {
       tenantId: string;
       tenant: components["schemas"]["TenantReference"];
       configurationIds: string[];
+      /**
+       * Format: date-time
+       * @description When the user had authorized the wallet whose code was spent last
+       */
+      authorizedAt?: string;
+      /**
+       * Format: date-time
+       * @description When the wallet got its first token for it
+       */
+      tokenAt?: string;
+      /**
+       * @description How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised
+       * @enum {string}
+       */
+      walletAuthentication?: "attestation" | "key" | "none";
       /** @description What its caller calls it */
       reference?: string;
       /** @description Of the wallet that came last to an authorization server of ours; shown once it is spent */
@@ -4600,6 +4786,11 @@ export interface components {
       requestUrl?: string;
       /** @description Signed request object, compact; absent when unsigned */
       requestObject?: string;
+      /** @description What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values */
+      isoMdocRequest?: {
+        deviceRequest: string;
+        encryptionInfo: string;
+      };
       /** @description What was verified */
       credentials?: components["schemas"]["PresentedCredentialOutput"][];
       vp_nonce?: string;
@@ -4679,6 +4870,10 @@ export interface components {
       result: "pending" | "delivered" | "failed";
       /** @description Why it failed */
       detail?: string;
+      /** @description HTTP status of the answer, where there was one */
+      status?: number;
+      /** @description How long the call took */
+      durationMs?: number;
     };
     /** @description The data of one event of the stream */
     SessionStatus: {
@@ -5436,6 +5631,29 @@ export interface components {
       /** @description Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET` */
       hash: string;
     };
+    /** @description Whether the audit log is as the service wrote it */
+    AuditVerification: {
+      /**
+       * @description `unfinished`: whole so far, and `next` goes on
+       * @enum {string}
+       */
+      status: "whole" | "broken" | "unfinished";
+      /** @description Number of the entry up to which the log is whole */
+      verified: number;
+      /** @description Number of the newest entry */
+      length: number;
+      fault?: {
+        /** @description The first entry that is wrong, or not there */
+        sequence: number;
+        /** @enum {string} */
+        kind: "altered" | "reordered" | "removed" | "truncated" | "head_altered" | "head_outdated" | "unknown_key" | "noted" | "unexpected";
+        message: string;
+      };
+      /** @description What only an operator can judge */
+      warning?: string;
+      /** @description `cursor` of the call that goes on */
+      next?: string;
+    };
     Service: {
       name: string;
       version: string;
@@ -5474,6 +5692,23 @@ export interface components {
     Liveness: {
       /** @constant */
       status: "ok";
+    };
+    /** @description One setting of the service, with where its value comes from */
+    Setting: {
+      /** @description Of the environment variable */
+      name: string;
+      /** @description As it was written, without user, password and parameters of an address; null for a secret, and where there is none */
+      value: string | null;
+      /** @description Whether somebody, or the first start, set it */
+      isSet: boolean;
+      /** @description Its value is told to nobody */
+      isSecret: boolean;
+      /**
+       * @description `file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: nobody set it
+       * @enum {string}
+       */
+      source: "environment" | "file" | "default";
+      description: string;
     };
     ClaimsAnswer: {
       [key: string]: {
@@ -6952,7 +7187,8 @@ export interface operations {
         /**
          * @example {
          *       "sessionId": "<session>",
-         *       "status": 1
+         *       "status": 1,
+         *       "reason": "The employment ended"
          *     }
          */
         "application/json": components["schemas"]["Revocation"];
@@ -6966,6 +7202,44 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Revoked"];
+        };
+      };
+    };
+  };
+  listSessionStatuses: {
+    parameters: {
+      query?: {
+        /** @example 20 */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By time of issuance
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
+      header?: never;
+      path: {
+        /**
+         * @description Session id
+         * @example <session>
+         */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["CredentialStatus"][];
         };
       };
     };
@@ -7002,6 +7276,32 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["RevokedBySubject"];
+        };
+      };
+    };
+  };
+  countSessions: {
+    parameters: {
+      query?: {
+        /**
+         * @description Sessions that were made in it, until now
+         * @example 7d
+         */
+        period?: "24h" | "7d";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description How the newest sessions went */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SessionRates"];
         };
       };
     };
@@ -9273,6 +9573,33 @@ export interface operations {
       };
     };
   };
+  verifyAuditLog: {
+    parameters: {
+      query?: {
+        /** @description Whose log; for `tenants:manage`, which otherwise verifies that of the service */
+        tenant?: string;
+        /** @description `next` of the answer before; without it verification begins with the first entry that is kept */
+        cursor?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Whether the audit log is as the service wrote it */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AuditVerification"];
+        };
+      };
+    };
+  };
   getService: {
     parameters: {
       query?: never;
@@ -9350,6 +9677,51 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Health"];
+        };
+      };
+    };
+  };
+  listSettings: {
+    parameters: {
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+        /**
+         * @description Only settings with this in their name, value or description, in capitals or not
+         * @example database
+         */
+        q?: string;
+        /**
+         * @description Only settings whose value comes from there
+         * @example environment
+         */
+        source?: "environment" | "file" | "default";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Setting"][];
         };
       };
     };

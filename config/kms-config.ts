@@ -115,6 +115,8 @@ export type ReadKmsConfig = {
   readonly faults: readonly string[];
   /** Variables that it names; their values are secrets. */
   readonly secrets: readonly string[];
+  /** Path of the file that it was read from, if it was one. */
+  readonly file?: string;
 };
 
 /**
@@ -140,7 +142,7 @@ export function readKmsConfig(
   if (text === undefined) return refused(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);
   const json = parseJson(text);
   if (json === undefined) return refused(`is not valid JSON${lineOfFault(text)}`);
-  return parseFilled(json, environment, refused);
+  return { ...parseFilled(json, environment, refused), ...(file !== undefined && { file }) };
 }
 
 function parseFilled(

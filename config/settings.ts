@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { closestName } from '../domain/shared/closest-name.ts';
 import { type KmsConfig, readKmsConfig } from './kms-config.ts';
+import { type ListedSetting, listSettings } from './list-settings.ts';
 import { workers, wrappedSecret } from './setting-values.ts';
 import { SettingsSchema } from './settings-schema.ts';
 
@@ -27,6 +28,8 @@ export type Settings = Readonly<
     KMS: KmsConfig;
     /** Variables with secrets for `KMS`, which nothing else may use. */
     KMS_SECRETS: readonly string[];
+    /** All settings as whoever runs the service may see them: no secret. */
+    LISTED: readonly ListedSetting[];
   }
 >;
 
@@ -104,10 +107,13 @@ export function isSetting(name: string): boolean {
 export const GENERATED = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'] as const;
 
 /**
- * @param environment variables; an empty one counts as absent.
+ * @param environment variables; an empty one counts as absent. @param kept those of them that a file has.
  * @throws SettingsError listing every fault.
  */
-export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+export function readSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  kept: ReadonlySet<string> = new Set(),
+): Settings {
   const given = Object.fromEntries(
     Object.keys(SettingsSchema.shape).flatMap((name) => {
       const value = environment[name];
@@ -153,11 +159,20 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     throw new SettingsError([...faults, ...misspeltSettings(environment)]);
   }
   const { JWT_SECRET, MASTER_SECRET, KMS_CONFIG: _text, ...rest } = parsed.data;
-  return Object.freeze({
+  const plain = {
     ...rest,
     PUBLIC_URL: rest.PUBLIC_URL ?? `http://localhost:${rest.PORT}`,
     DATABASE_URL: rest.DATABASE_URL ?? `sqlite:${rest.DATA_FOLDER}/vidimus.sqlite`,
     REQUESTS_AT_ONCE: rest.REQUESTS_AT_ONCE ?? requestsAtOnce(parsed.data),
+  };
+  const isKmsFile = given['KMS_CONFIG'] === undefined && kms.file !== undefined;
+  return Object.freeze({
+    ...plain,
+    LISTED: listSettings(SettingsSchema.shape, {
+      set: given,
+      defaults: isKmsFile ? { ...plain, KMS_CONFIG: kms.file } : plain,
+      fromFiles: isKmsFile ? new Set([...kept, 'KMS_CONFIG']) : kept,
+    }),
     MASTER_SECRET: MASTER_SECRET ?? JWT_SECRET ?? [],
     AUTH_CLIENT_ID: rest.AUTH_CLIENT_ID ?? '',
     AUTH_CLIENT_SECRET: rest.AUTH_CLIENT_SECRET ?? '',

@@ -47,11 +47,14 @@ const FILES: Readonly<Record<string, string>> = {
 /** Of calls whose parameters say what they are about, by what stands behind the tenant. */
 const IN_QUERY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/session': { status: 'active', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
+  '/session/rates': { period: '7d' },
   '/session/{id}': { response_code: '<response code>' },
+  '/session/{id}/statuses': { limit: 20, sort: 'asc' },
   '/session/{id}/events': { token: '<access token>' },
   '/issuer/deferred': { session: '<session>', limit: 20, sort: 'desc' },
   '/certs': { keyId: 'signing', limit: 20, sort: 'asc' },
   '/audit-log': { kind: 'client', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
+  '/settings': { q: 'database', source: 'environment', limit: 20, sort: 'asc' },
   '/client/{id}/rotate-secret': { graceSeconds: 300 },
   '/trust/forecast': { until: '2027-01-01T00:00:00Z', limit: 20 },
   '/cache': { releases: 'true' },

@@ -18,6 +18,7 @@ import {
   readStatusListVersion,
   readTenantState,
 } from './rows/session-codec.ts';
+import * as rates from './session-rates.ts';
 import { brief, type Parameter, type Row, type Statement } from './statement.ts';
 import * as statements from './statements.ts';
 
@@ -29,6 +30,7 @@ export type ListingStatements = {
   readonly sessionVersions: Statement;
   readonly statusListVersions: Statement;
   readonly statusesAt: Statement;
+  readonly entriesAt: Statement;
   readonly issuing: Statement;
 };
 
@@ -102,6 +104,14 @@ export function tenantReads(
       const { statement, parameters } = statements.listSessionsQuery(asking);
       return (await query(statement, ...parameters)).map(sessionOf);
     },
+    async sessionCounts(asking) {
+      const { statement, parameters } = rates.countQuery(asking);
+      return rates.readCounts(await query(statement, ...parameters));
+    },
+    async sessionOutcomes(asking) {
+      const { statement, parameters } = rates.outcomeQuery(asking);
+      return (await query(statement, ...parameters)).map((row) => rates.readOutcome(cipher, row));
+    },
     async sessionsOfSubject(subjectHash) {
       return (await query(statements.FIND_BY_SUBJECT, subjectHash)).map(sessionOf);
     },
@@ -148,6 +158,10 @@ export function tenantReads(
     async statusesAt(listId, indices) {
       const rows = await query(listing.statusesAt, listId, indices);
       return rows.map((row) => Number(row['status']));
+    },
+    async statusEntriesAt(listId, indices) {
+      const rows = await query(listing.entriesAt, listId, indices);
+      return rows.map((row) => ({ index: Number(row['idx']), status: Number(row['status']) }));
     },
     async statusEntries(listId, afterVersion) {
       const rows = await query(statements.STATUS_ENTRIES, listId, afterVersion);
@@ -198,6 +212,7 @@ function readEvent(row: Row) {
 const LISTED = {
   sessions: 'select id, version from sessions where tenant_id = $1 and id',
   statuses: 'select status from status_entries where tenant_id = $1 and list_id = $2 and idx',
+  entries: 'select idx, status from status_entries where tenant_id = $1 and list_id = $2 and idx',
   statusLists: `select id, version, key_chain_id, ${statements.PRESENT_TERM} as term from status_lists
    where tenant_id = $1 and exists (select 1 from tenants where id = $1) and id`,
 };
@@ -206,6 +221,7 @@ function listingBy(elements: string, indices: string, used: string): ListingStat
   return {
     issuing: statements.issuingStatement(used),
     statusesAt: brief('statuses_at', `${LISTED.statuses} ${indices}`),
+    entriesAt: brief('entries_at', `${LISTED.entries} ${indices}`),
     sessionVersions: { name: 'session_versions', text: `${LISTED.sessions} ${elements}` },
     statusListVersions: { name: 'status_list_versions', text: `${LISTED.statusLists} ${elements}` },
   };

@@ -47,10 +47,11 @@ export const READ_SESSION = withTenant('read_session', 'sessions', 'id');
 /** With the authorization of the wallet that came last: of codes that were spent the newest, else of those that were not. */
 export const SEEN_SESSION = brief(
   'seen_session',
-  `select ${TENANT_STATE}, f.*, g.id as grant_id, g.document as grant_document, g.consumed_at as grant_consumed_at
+  `select ${TENANT_STATE}, f.*, g.id as grant_id, g.document as grant_document, g.consumed_at as grant_consumed_at,
+     g.holder as grant_holder
    from tenants t left join sessions f on f.tenant_id = t.id and f.id = $2
      left join grants g on g.tenant_id = t.id and g.id = (select c.id from grants c
-       where c.tenant_id = $1 and c.session_id = $2 and c.document is not null
+       where c.tenant_id = $1 and c.session_id = $2
        order by coalesce(c.consumed_at, 0) desc, c.expires_at desc, c.id limit 1)
    where t.id = $1`,
 );

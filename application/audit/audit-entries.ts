@@ -1,13 +1,16 @@
 import { z } from 'zod';
-import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry } from '../../domain/audit/audit-entry.ts';
-import { isRestricted } from '../../domain/clients/client.ts';
+import {
+  AUDIT_ACTIONS,
+  AUDIT_KINDS,
+  type AuditEntry,
+  SERVICE_SCOPE,
+} from '../../domain/audit/audit-entry.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import { Failure } from '../../domain/shared/failure.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Caller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import type { AuditQuery } from '../ports/repositories.ts';
 import { Store } from '../ports/store.ts';
+import { readableLog } from './readable-log.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
@@ -50,37 +53,19 @@ export type AuditPage = {
 
 /** What was changed, the newest first unless stated: in the caller's tenant, or in the service and every tenant. */
 export class ListAuditEntries extends needs({ store: Store }) {
-  /**
-   * @throws Failure `not_found` for another tenant than one's own, alike whether there is one; `forbidden` for a client
-   *   that is restricted to some configurations, since the log is about all.
-   */
+  /** @throws Failure `not_found`, `forbidden` as `readableLog` does. */
   async execute(caller: Caller, wanted: AuditLogQuery): Promise<AuditPage> {
     const query = queryOf(wanted);
-    const entries = await this.#list(caller, wanted.tenant, query);
+    const { store } = this.ports;
+    const scope = await readableLog(store, caller, wanted.tenant);
+    const entries =
+      scope === SERVICE_SCOPE
+        ? await store.forService(({ audit }) => audit.list(query))
+        : await store.forTenant(scope, ({ audit }) => audit.list(query));
     const page = entries.slice(0, wanted.limit);
     const last = page.at(-1);
     if (last === undefined || entries.length === page.length) return { entries: page };
     return { entries: page, next: String(last.sequence) };
-  }
-
-  async #list(caller: Caller, tenant: string | undefined, query: AuditQuery): Promise<AuditEntry[]> {
-    if (caller.tenantId === null) {
-      if (tenant === undefined) return this.ports.store.forService(({ audit }) => audit.list(query));
-      return this.ports.store.forTenant(tenant as TenantId, async (own) => {
-        await own.tenant.get();
-        return own.audit.list(query);
-      });
-    }
-    if (tenant !== undefined && tenant !== caller.tenantId) {
-      throw new Failure('not_found', 'there is no such tenant');
-    }
-    if (isRestricted(caller)) {
-      throw new Failure(
-        'forbidden',
-        'this client is restricted to some configurations, and the log is about all',
-      );
-    }
-    return this.ports.store.forTenant(caller.tenantId, ({ audit }) => audit.list(query));
   }
 }
 

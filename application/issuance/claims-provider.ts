@@ -16,7 +16,7 @@ import { Store } from '../ports/store.ts';
 import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { intend, withDelivery } from '../webhooks/deliveries.ts';
+import { beginCall, intend, withDelivery } from '../webhooks/deliveries.ts';
 import { assertIssuable, claimsFaults, claimsSource, denied, ownSource } from './collect-claims.ts';
 
 /** Claims to issue, or how long the wallet shall wait before it asks again. */
@@ -87,20 +87,24 @@ export class ClaimsProvider extends needs({
       identity: user.identity ?? {},
       credentials: user.presented,
     };
+    const ended = beginCall();
+    let made: ReturnType<typeof ended> | undefined;
     try {
       const answer = await webhooks.post(webhook, body, {
         deliveryId: delivery.id,
         tenantId: configured.tenantId,
         secret,
       });
+      made = ended(answer.status);
       const provided = readAnswer(answer.body, configuration.id);
       if ('claims' in provided) await assertIssuable(this.ports, { configured, configuration, ...provided });
-      await this.#record(pending, undefined, { ...delivery, result: 'delivered' });
+      await this.#record(pending, undefined, { ...delivery, result: 'delivered', ...made });
       return provided;
     } catch (error) {
       const reason = reasonOf(error);
       if (error instanceof WebhookError) this.#warn(session, delivery, error);
-      await this.#record(pending, 'fail', { ...delivery, result: 'failed', detail: reason }, reason);
+      made ??= ended(error instanceof WebhookError ? error.status : undefined);
+      await this.#record(pending, 'fail', { ...delivery, result: 'failed', detail: reason, ...made }, reason);
       if (error instanceof Failure) throw error;
       throw denied(reason, error instanceof WebhookError ? reason : 'the claims could not be fetched');
     }

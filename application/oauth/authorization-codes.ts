@@ -46,6 +46,7 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
       holder,
       ...defined({ codeChallenge, redirectUri, scope, identity, presented, queries }),
       code,
+      authorizedAtMs: now.getTime(),
       byDetails: request.byDetails,
       ...(interaction !== undefined && { interactive: true, actionsDone: interaction.done }),
     };

@@ -1,7 +1,8 @@
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { DeferredTransaction } from '../../domain/issuance/deferred.ts';
+import type { AskedAuthorization } from '../../domain/oauth/asked-authorization.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
-import type { AskedAuthorization, Grant } from '../../domain/oauth/grant.ts';
+import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { KeptAnswer } from '../../domain/sessions/kept-answer.ts';
 import type {
@@ -29,6 +30,7 @@ import type {
   TenantWriting,
   Writing,
 } from './repositories.ts';
+import type { SessionRateReads } from './session-rates.ts';
 
 /**
  * The database cannot be reached or written at present; `cause` says why, for the operator alone. No `Failure`: nobody
@@ -121,7 +123,7 @@ export type DeferredQuery = {
 export type WithTenant<T> = Promise<(T & { readonly tenant: TenantState }) | undefined>;
 
 /** What can be found of one tenant outside its configuration; each is one round trip. */
-export type TenantReads = {
+export type TenantReads = SessionRateReads & {
   /** Everybody who asks in the same turn of the event loop shares one read. */
   state(): Promise<TenantState | undefined>;
   session(id: SessionId): WithTenant<{ readonly session: Session | undefined }>;
@@ -176,6 +178,11 @@ export type TenantReads = {
   statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
   /** Of entries of a list that ever had another status than valid; in no order. */
   statusesAt(listId: string, indices: readonly number[]): Promise<number[]>;
+  /** The same with the entries that they are of. */
+  statusEntriesAt(
+    listId: string,
+    indices: readonly number[],
+  ): Promise<{ readonly index: number; readonly status: number }[]>;
   /** A trust list as it is published; also of a tenant that is suspended. */
   trustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
-import type { AskedAuthorization } from '../../domain/oauth/grant.ts';
+import type { AskedAuthorization } from '../../domain/oauth/asked-authorization.ts';
 import { isTerminal, SESSION_STATUSES, type Session, statusAt } from '../../domain/sessions/session.ts';
 import { MAX_SEARCH, namesIn } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';

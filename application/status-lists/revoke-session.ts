@@ -1,17 +1,32 @@
 import { z } from 'zod';
 import { describeRevocation } from '../../domain/audit/describe-change.ts';
-import { assertMayUse } from '../../domain/clients/client.ts';
 import { SESSION_STATUSES } from '../../domain/sessions/session.ts';
 import type { SessionChange } from '../../domain/sessions/session-change.ts';
+import { LINE_PATTERN } from '../../domain/shared/address-patterns.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
+import { isText } from '../../domain/shared/json.ts';
 import { entryFault } from '../../domain/status-lists/bits.ts';
 import type { IssuedBatch, StatusChange, StatusList } from '../../domain/status-lists/status-list.ts';
 import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
 import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { assertMayKnow } from './issued-session.ts';
 import { StatusAllocator } from './status-allocator.ts';
+
+/** Characters of what somebody says why. */
+const MAX_REASON = 500;
+
+const RevocationReason = z
+  .string()
+  .min(1)
+  .max(MAX_REASON)
+  .refine((text) => isText(text) && !/\p{Cc}/u.test(text), 'no control characters')
+  .meta({ pattern: LINE_PATTERN })
+  .describe(
+    'Why, for who reads the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other data of persons',
+  );
 
 export const Revocation = z
   .object({
@@ -20,6 +35,7 @@ export const Revocation = z
       .literal([0, 1, 2], '0 valid, 1 revoked or 2 suspended')
       .describe('0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended change freely'),
     credentialConfigurationId: z.string().min(1).max(128).optional(),
+    reason: RevocationReason.optional(),
   })
   .meta({ id: 'Revocation' });
 export type Revocation = z.infer<typeof Revocation>;
@@ -52,12 +68,9 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
   async #revoke(known: Known, caller: TenantCaller, revocation: Revocation): Promise<number> {
     const sessionId = revocation.sessionId as SessionId;
     // What was issued is kept longer than the session, so a credential can be revoked as long as it lives.
-    const { batches: all, configurationIds: offered = [] } = await known.confirm(
-      known.reads.issued(sessionId),
-    );
-    if (all.length === 0) await this.#assertKnown(known, caller, sessionId);
-    // Those of which nothing was issued yet are barred, too.
-    assertVisible(caller, [...offered, ...all.map((batch) => batch.credentialConfigurationId)]);
+    const issued = await known.confirm(known.reads.issued(sessionId));
+    const { batches: all, configurationIds: offered = [] } = issued;
+    await assertMayKnow(known.reads, caller, sessionId, issued);
     const wanted = revocation.credentialConfigurationId;
     const batches = all.filter((batch) => wanted === undefined || batch.credentialConfigurationId === wanted);
     const changes = await this.#changesOf(caller, batches, revocation.status);
@@ -77,7 +90,7 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
       issuedExactly: all.length,
       bars: { mask: maskOf(offered, wanted), barred: revocation.status !== VALID },
     };
-    const told = describeRevocation({ sessionId, credentialConfigurationId: wanted }, changes);
+    const told = describeRevocation(revocation, changes);
     const change = { session: bar, statuses: changes, audit: { by: caller, change: told } };
     await known.commit(change, { session: issuing, statuses: stays });
     return changes.length;
@@ -104,13 +117,6 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
       }
     }
     return changes;
-  }
-
-  /** @throws Failure `not_found` unless there is such a session that the caller may know of. */
-  async #assertKnown(known: Known, caller: TenantCaller, id: SessionId): Promise<void> {
-    const session = (await known.reads.session(id))?.session;
-    if (session?.kind !== 'issuance') throw unknown();
-    assertVisible(caller, session.configurationIds);
   }
 
   async #list(caller: TenantCaller, id: string): Promise<StatusList> {
@@ -154,17 +160,4 @@ function issuing(): Failure {
 
 function stays(): Failure {
   return new Failure('conflict', 'a credential that was revoked stays so; issue another one');
-}
-
-function unknown(): Failure {
-  return new Failure('not_found', 'there is no such session');
-}
-
-/** A restricted client does not learn of sessions beyond its configurations. */
-function assertVisible(caller: TenantCaller, configurationIds: readonly string[]): void {
-  try {
-    assertMayUse(caller.allowedIssuanceConfigs, configurationIds);
-  } catch {
-    throw unknown();
-  }
 }

@@ -37,6 +37,15 @@ export function intend(
   return { id: random.token(), webhook, at, result: 'pending', ...defined({ told }) };
 }
 
+/** What is told of a call beside its result. */
+type CallMade = Pick<Delivery, 'status' | 'durationMs'>;
+
+/** @returns what is told once the call that begins now is over. The clock may be set meanwhile, so it is not asked. */
+export function beginCall(): (status: number | undefined) => CallMade {
+  const began = performance.now();
+  return (status) => ({ ...defined({ status }), durationMs: Math.round(performance.now() - began) });
+}
+
 /** A delivery of which nothing is known but that a fault of ours ended it. */
 export function lost(intent: Delivery): Delivery {
   return { ...intent, result: 'failed', detail: 'an internal error; the log has it' };
@@ -63,17 +72,18 @@ export async function deliver(
   const { configured, session, needsAnswer } = about;
   const { tenantId } = configured;
   const secret = await configured.webhookSecret();
+  const ended = beginCall();
   try {
     const options = { deliveryId: intent.id, tenantId, secret, isAnswerOptional: needsAnswer !== true };
-    const { body: answer } = await webhooks.post(webhook, body, options);
+    const { body: answer, status } = await webhooks.post(webhook, body, options);
     const { told: _told, ...made } = intent;
-    return { delivery: { ...made, result: 'delivered' }, ...defined({ answer }) };
+    return { delivery: { ...made, result: 'delivered', ...ended(status) }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     log.warn(`${intent.webhook} webhook failed`, {
       ...{ tenantId, sessionId: session, delivery: intent.id },
       reason: error.reason,
     });
-    return { delivery: { ...intent, result: 'failed', detail: error.message } };
+    return { delivery: { ...intent, result: 'failed', detail: error.message, ...ended(error.status) } };
   }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { readSettings } from '../../config/settings.ts';
 import { shareOfWorker } from '../../config/worker-share.ts';
-import { keptEnvironment } from '../first-start.ts';
+import { keptEnvironment, namesFromFile } from '../first-start.ts';
 import type { RunningService } from '../service.ts';
 import { startFailure } from '../start-failure.ts';
 import { releaseStartMemory } from '../start-memory.ts';
@@ -31,7 +31,7 @@ process.once('disconnect', () => void stop());
 
 try {
   const environment = keptEnvironment(process.env);
-  const settings = shareOfWorker(readSettings(environment));
+  const settings = shareOfWorker(readSettings(environment, namesFromFile(process.env, environment)));
   const { startService } = await import('../service.ts');
   const role = { isFirst: process.argv[2] === FIRST, listens: false, readMetrics };
   service = await startService(settings, environment, role);

@@ -2,20 +2,23 @@ import { type AuditEntry, detailOf, SERVICE_SCOPE } from './audit-entry.ts';
 import { type AuditHead, checkEntry, checkHead } from './chain.ts';
 import type { Macs } from './macs.ts';
 
+export const FAULT_KINDS = [
+  'altered',
+  'reordered',
+  'removed',
+  'truncated',
+  'head_altered',
+  'head_outdated',
+  'unknown_key',
+  'noted',
+  'unexpected',
+] as const;
+
 /** What somebody did to a chain, as far as it can be told from what is left. */
 export type ChainFault = {
   /** The first entry that is not as it was, or not there. */
   readonly sequence: number;
-  readonly kind:
-    | 'altered'
-    | 'reordered'
-    | 'removed'
-    | 'truncated'
-    | 'head_altered'
-    | 'head_outdated'
-    | 'unknown_key'
-    | 'noted'
-    | 'unexpected';
+  readonly kind: (typeof FAULT_KINDS)[number];
   readonly message: string;
 };
 

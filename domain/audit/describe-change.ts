@@ -51,10 +51,15 @@ const OF_STATUS: Readonly<Record<number, AuditAction>> = { 0: 'restored', 1: 're
 
 /** @param changes of the status list entries of the session's credentials, all to the same status. */
 export function describeRevocation(
-  revocation: { readonly sessionId: string; readonly credentialConfigurationId?: string | undefined },
+  revocation: {
+    readonly sessionId: string;
+    readonly credentialConfigurationId?: string | undefined;
+    /** In the words of who did it. */
+    readonly reason?: string | undefined;
+  },
   changes: readonly { readonly status: number }[],
 ): AuditChange {
-  const { sessionId, credentialConfigurationId } = revocation;
+  const { sessionId, credentialConfigurationId, reason } = revocation;
   const status = changes[0]?.status ?? 0;
   return {
     action: OF_STATUS[status] ?? 'changed',
@@ -66,6 +71,7 @@ export function describeRevocation(
       ...(credentialConfigurationId === undefined
         ? []
         : [{ member: 'credentialConfigurationId', after: credentialConfigurationId }]),
+      ...(reason === undefined ? [] : [{ member: 'reason', after: reason }]),
     ],
   };
 }

@@ -52,28 +52,9 @@ export type GrantedAuthorization = {
   /** For the operator alone: what the authorization request said, and the code. */
   readonly queries?: JsonObject;
   readonly code?: string;
+  /** When the user had done all that was asked, since 1970; of an earlier release there is none. */
+  readonly authorizedAtMs?: number;
 };
-
-/** What the operator is shown of the way to a code, which counts for nothing else. */
-export type AskedAuthorization = {
-  readonly queries?: JsonObject | undefined;
-  /** Only once it was spent. */
-  readonly code?: string | undefined;
-};
-
-/** @param consumedAt when the code was spent; null while somebody could still come with it. */
-export function askedBy(
-  { queries, code }: GrantedAuthorization,
-  consumedAt: Date | null,
-): AskedAuthorization {
-  return { queries, code: consumedAt === null ? undefined : code };
-}
-
-/** What is left for renewals once the session is anonymised. */
-export function withoutRequest(authorization: GrantedAuthorization): GrantedAuthorization {
-  const { queries: _queries, code: _code, ...rest } = authorization;
-  return rest;
-}
 
 /** A right to access tokens. The code is found by its SHA-256; an authorization code is kept sealed beside it, to be shown. */
 export type Grant = {

@@ -27,7 +27,7 @@ export function redelivery(session: Session, deliveryId: string, now: Date): Red
   }
   const body = bodyOf(session, delivery);
   if (body === undefined) throw new Failure('gone', 'what it told is not kept any more');
-  const { detail: _detail, ...rest } = delivery;
+  const { detail: _detail, status: _status, durationMs: _durationMs, ...rest } = delivery;
   return {
     intent: { ...rest, result: 'pending', at: now.toISOString() },
     body,

@@ -159,6 +159,10 @@ export type Delivery = {
   readonly at: string;
   readonly result: 'pending' | 'delivered' | 'failed';
   readonly detail?: string;
+  /** HTTP status of the backend, where it answered with one. */
+  readonly status?: number;
+  /** How long the call took; absent where none was made, or nobody knows how it went. */
+  readonly durationMs?: number;
   /** What it tells, where the session has it nowhere else; never shown. */
   readonly told?: JsonObject;
 };

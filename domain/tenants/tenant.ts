@@ -50,6 +50,7 @@ export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'registrar',
   'session',
   'session-config',
+  'settings',
   'status-list',
   'status-list-config',
   'status-lists',

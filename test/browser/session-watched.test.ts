@@ -124,11 +124,11 @@ describe('a session that is watched', function () {
     const asked = await shop.ask('told');
     await shop.present(asked, await shop.issue());
     const page = await look(asked.session, 'asker');
-    await page.getByText('Webhook of the presentation: failed').waitFor();
+    await page.getByText(/^Webhook of the presentation: failed \(503, \d+ ms\)/).waitFor();
     shop.backend.on('/told', { json: {} });
     await confirm(page, 'Resend');
     await page.getByText('The delivery is delivered.').waitFor();
-    await page.getByText('Webhook of the presentation: delivered').waitFor();
+    await page.getByText(/^Webhook of the presentation: delivered \(200, \d+ ms\)/).waitFor();
     const calls = shop.backend.calls.filter(({ path }) => path === '/told');
     const keys = new Set(calls.map(({ headers }) => headers['idempotency-key']));
     expect([calls.length > 1, keys.size]).to.deep.equal([true, 1]);

@@ -160,6 +160,11 @@ describe('the page of a session', function () {
     const page = await look(session, 'clerk');
     await page.getByRole('heading', { name: 'Waits for you' }).waitFor();
     await page.getByText('Deferred: later').waitFor();
+    await page.getByText(/^Claims asked of the backend: delivered \(200, \d+ ms\)/).waitFor();
+    const token = page.locator('summary', { hasText: 'Token given to the wallet' });
+    await token.locator('time').waitFor();
+    await token.click();
+    await page.getByText('It did not prove which wallet it is.').waitFor();
     await page.getByRole('button', { name: 'Complete' }).click();
     const dialog = page.locator('dialog[open]');
     await dialog.getByLabel('Full name').fill('Z');

@@ -50,11 +50,12 @@ describe('the status page of the console', function () {
   const press = (name: string) => page.getByRole('button', { name, exact: true }).first().click();
 
   /** As somebody at the counter does it. */
-  async function change(status: string): Promise<void> {
+  async function change(status: string, reason = ''): Promise<void> {
     await press('Revoke or restore');
     const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
     await dialog.getByLabel('Session that issued').fill(session);
     await dialog.getByLabel('They are').selectOption(status);
+    await dialog.getByLabel('Reason').fill(reason);
     await dialog.getByRole('button', { name: 'Revoke or restore' }).click();
   }
 
@@ -92,7 +93,7 @@ describe('the status page of the console', function () {
       ['0', 'valid'],
       ['1', 'revoked'],
     ] as const) {
-      await change(status);
+      await change(status, status === '1' ? 'The card was lost' : '');
       await page.getByRole('status').getByText(`1 credentials are ${name} now.`).waitFor();
       await seen().getByLabel('Entry, the idx').fill(String(index));
       await seen().getByText(`Entry ${index} is ${name}`).waitFor();
@@ -107,6 +108,46 @@ describe('the status page of the console', function () {
     const pixel = `(() => { const canvas = document.querySelector('.bitmap canvas');
       return [...canvas.getContext('2d').getImageData(${index} % canvas.width, Math.floor(${index} / canvas.width), 1, 1).data]; })()`;
     expect(await page.evaluate(pixel)).to.deep.equal([185, 28, 28, 255]);
+  });
+
+  it('finds the entry of a session, and brings its place in the picture into view', async () => {
+    await page.goto(`${served.address}/console#status`);
+    const find = page.getByRole('region', { name: 'Find by session' });
+    await find.getByLabel('Session').fill('nobodys-session');
+    await find.getByRole('button', { name: 'Find' }).click();
+    await find.getByText('there is no such session').waitFor();
+    await find.getByLabel('Session').fill(session);
+    await find.getByRole('button', { name: 'Find' }).click();
+    const row = find.getByRole('table', { name: 'Entries of the session' }).getByRole('row').nth(1);
+    await row.getByText('revoked').waitFor();
+    await expectAccessible(page, 'found by session');
+    await row.getByRole('link', { name: String(index), exact: true }).click();
+    await seen().getByText(`Entry ${index} is revoked`).waitFor();
+    const offset = await page.evaluate(`(() => {
+      const [canvas, here] = ['.bitmap canvas', '.bitmap .here'].map((name) => document.querySelector(name).getBoundingClientRect());
+      const [width, height] = [document.querySelector('.bitmap canvas').width, document.querySelector('.bitmap canvas').height];
+      const [x, y] = [here.x + here.width / 2 - canvas.x, here.y + here.height / 2 - canvas.y];
+      return Math.floor(x / canvas.width * width) + width * Math.floor(y / canvas.height * height);
+    })()`);
+    expect(offset, 'the ring is around its point').to.equal(index);
+    const inView = `(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('.bitmap .here').getBoundingClientRect())`;
+    expect(await page.evaluate(inView)).to.equal(true);
+    await expectAccessible(page, 'an entry in the picture');
+  });
+
+  it('tells the reason to who reads the audit log', async () => {
+    await page.goto(`${served.address}/console#sessions/${session}`);
+    const record = page.getByRole('region', { name: 'On record' });
+    await record.getByText('revoked by club-admin').getByText('“The card was lost”').waitFor();
+    await expectAccessible(page, 'on record');
+    await page.getByRole('link', { name: 'Its entries in the status lists' }).click();
+    await page.getByRole('table', { name: 'Entries of the session' }).waitFor();
+    await page.goto(`${served.address}/console#audit?kind=session&action=revoked`);
+    await page.getByRole('table', { name: 'Audit log' }).locator('summary').first().click();
+    await page.getByText('The card was lost').waitFor();
+    await page.goto(`${served.address}/console#status`);
+    await page.getByRole('region', { name: 'Status lists' }).getByRole('link').first().click();
+    await seen().getByText('10,000 entries').waitFor();
   });
 
   it('says that what is revoked stays so', async () => {

@@ -47,6 +47,12 @@ describe('the first start', () => {
 
     const text = readFileSync(file(), 'utf8');
     const second = prepareFirstStart({ DATA_FOLDER: data });
+    const generated = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
+    for (const start of [first, second]) expect([...start.fromFile]).to.have.members(generated);
+    const own = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'root' };
+    expect([...prepareFirstStart(own).fromFile], 'what the environment says').not.to.include(
+      'AUTH_CLIENT_ID',
+    );
     expect(second.generated).to.equal(undefined);
     expect(second.kept).to.deep.equal({ file: file(), clientId: 'root' });
     expect(readSettings(second.environment)).to.deep.equal(settings);

@@ -18,6 +18,7 @@ import { describeIssuedSubjects } from './store/issued-subjects.suite.ts';
 import { describeKeptTrustLists } from './store/kept-trust-lists.suite.ts';
 import { describeMaintenance } from './store/maintenance.suite.ts';
 import { describeOutcomes } from './store/outcomes.suite.ts';
+import { describeSessionRates } from './store/session-rates.suite.ts';
 import { describeSessions } from './store/sessions.suite.ts';
 import { describeStatusLists } from './store/status.suite.ts';
 import { describeTenants } from './store/tenants.suite.ts';
@@ -31,6 +32,7 @@ function describeStore(open: () => Store, macs: Macs): void {
   describeAdministration(open);
   describeTenants(open);
   describeSessions(open);
+  describeSessionRates(open);
   describeOutcomes(open);
   describeWalletSteps(open);
   describeAuthorizations(open);

@@ -94,6 +94,35 @@ for (const { name, open } of databases()) {
       expect(listed).to.not.have.any.keys('authorization_code', 'auth_queries');
     });
 
+    it('has the times of the way to a token, and how the wallet proved what it is', async () => {
+      const times = async (session: string) => {
+        const { authorizedAt, tokenAt, walletAuthentication } = await call('GET', `/session/${session}`);
+        return { authorizedAt, tokenAt, walletAuthentication };
+      };
+      const began = Date.now() - 1_000;
+      const isRecent = (time: string) => Date.parse(time) >= began && Date.parse(time) <= Date.now() + 1_000;
+      const { uri, session } = await offered();
+      const wallet = new RawWallet(service, 'acme');
+      const nothing = { authorizedAt: undefined, tokenAt: undefined, walletAuthentication: undefined };
+      expect(await times(session)).to.deep.equal(nothing);
+      const code = await wallet.authorize(await wallet.push(uri, 'card'));
+      const { authorizedAt, ...rest } = await times(session);
+      expect(isRecent(authorizedAt), authorizedAt).to.equal(true);
+      expect(rest).to.deep.equal({ tokenAt: undefined, walletAuthentication: undefined });
+      expect((await wallet.redeemCode(code)).status).to.equal(200);
+      const after = await times(session);
+      expect(after).to.include({ authorizedAt, walletAuthentication: 'none' });
+      expect(isRecent(after.tokenAt), after.tokenAt).to.equal(true);
+
+      const plain = await call('POST', '/issuer/offer', { ...OFFER, flow: 'pre_authorized_code' });
+      await new RawWallet(service, 'acme').accessToken(plain.uri);
+      const of = await times(plain.session);
+      expect(of).to.include({ authorizedAt: undefined, walletAuthentication: 'none' });
+      expect(isRecent(of.tokenAt), of.tokenAt).to.equal(true);
+      const [listed] = await call('GET', `/session?q=${session}`);
+      expect(listed).to.not.have.any.keys('authorizedAt', 'tokenAt', 'walletAuthentication');
+    });
+
     it('is that of the wallet whose code was spent last', async () => {
       const { uri, session } = await offered();
       const codes: string[] = [];
@@ -154,6 +183,12 @@ for (const { name, open } of databases()) {
       // What stopped half-way is done by the next one.
       await cleanUp();
       expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
+      const shown = await call('GET', `/session/${session}`);
+      expect(shown, 'nor exact times').to.not.have.any.keys(
+        'authorizedAt',
+        'tokenAt',
+        'walletAuthentication',
+      );
       const [left, ...more] = await rows();
       expect(more).to.deep.equal([]);
       const documentOf = (row: unknown) => String((row as { document: unknown }).document);

@@ -76,7 +76,8 @@ describe('The examples of the API document', function () {
     examples.answered['client secret'] = body.clients[0].secret;
     ({ access_token: token } = (await open('createAccessToken')).body);
     examples.answered['access token'] = token;
-    for (const name of ['listTenants', 'getTenant', 'updateTenant']) await open(name, { token: root });
+    for (const name of ['listTenants', 'getTenant', 'updateTenant', 'listSettings'])
+      await open(name, { token: root });
     await all(
       'createClient',
       'getClientSecret',
@@ -249,6 +250,8 @@ describe('The examples of the API document', function () {
   it('revoke it, and end sessions', async () => {
     examples.answered['session'] = held.session;
     await run('revokeCredentials');
+    await run('listSessionStatuses');
+    await run('countSessions');
     await run('revokeCredentialsBySubject');
     examples.answered['session'] = (await offered()).session;
     await all('showSession', 'cancelSession', 'watchSession');
@@ -263,7 +266,7 @@ describe('The examples of the API document', function () {
     });
     examples.answered['session'] = session;
     examples.answered['delivery'] = (await call('GET', `/session/${session}`)).deliveries[0].id;
-    await all('retryDelivery', 'deleteSession', 'listAuditEntries');
+    await all('retryDelivery', 'deleteSession', 'listAuditEntries', 'verifyAuditLog');
   });
 
   it('have users log in elsewhere', async () => {

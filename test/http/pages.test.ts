@@ -3,7 +3,7 @@ import { type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 /** What names an entry, in the order in which it is looked for. */
-const NAMES = ['sequence', 'transactionId', 'clientId', 'id', 'name'];
+const NAMES = ['sequence', 'transactionId', 'clientId', 'id', 'name', 'index'];
 
 type Parameter = { readonly in: string; readonly name: string; readonly schema: object };
 type Operation = {
@@ -34,7 +34,7 @@ describe('Lists of the administration', () => {
   after(() => service.close());
 
   const get = (path: string) =>
-    service.call('GET', path, { token: path.includes('/tenant') ? root : world.token });
+    service.call('GET', path, { token: /\/(tenant|settings)/.test(path) ? root : world.token });
   const nextOf = (link: string | null) => /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
 
   /** The operations of the document whose answer is a list. */
@@ -47,13 +47,15 @@ describe('Lists of the administration', () => {
       return operation !== undefined && schema?.type === 'array' ? [{ path, operation }] : [];
     });
   };
-  const present = (path: string) => path.replace('{id}', world.ids.trustList);
+  const present = (path: string) =>
+    path.replace('{id}', path.startsWith('/session') ? world.ids.issuance : world.ids.trustList);
 
   it('take the same parameters, each of them', async () => {
     const operations = await listOperations();
     expect(operations.map(({ path }) => path).toSorted()).to.deep.equal([
       ...['/audit-log', '/certs', '/client', '/issuer/credentials', '/issuer/deferred', '/key', '/key-chain'],
-      ...['/key-chain/providers', '/session', '/status-lists', '/tenant', '/trust-list'],
+      ...['/key-chain/providers', '/session', '/session/{id}/statuses', '/settings', '/status-lists'],
+      ...['/tenant', '/trust-list'],
       ...['/trust-list/{id}/versions', '/trust/forecast', '/trust/lists', '/verifier/config'],
     ]);
     for (const { path, operation } of operations) {

@@ -129,6 +129,8 @@ const tenant = (ids: Ids) => ({ params: { id: ids.tenant } });
 const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /console/identity': nothing,
   'GET /audit-log': nothing,
+  'GET /audit-log/verification': nothing,
+  'GET /settings': nothing,
   'GET /trust/forecast': nothing,
   'GET /trust/lists': nothing,
   'POST /trust/lists/:id/confirm-signer': {
@@ -281,6 +283,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     prepare: made('trustList', '/trust-list', (id, ids) => trustListBody(id, ids.keyChain)),
   },
   'GET /session': nothing,
+  'GET /session/rates': nothing,
   'GET /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'GET /session/:id/events': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'DELETE /session/:id': {
@@ -321,6 +324,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'POST /credentials/revoke-by-subject': {
     request: () => ({ json: { claims: { given_name: 'Ada', family_name: 'Lovelace' } } }),
   },
+  'GET /session/:id/statuses': { request: (ids) => ({ params: { id: ids.issuance } }) },
   'POST /session/revoke': { request: (ids) => ({ json: { sessionId: ids.issuance, status: 1 } }) },
 };
 

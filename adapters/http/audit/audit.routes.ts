@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { AuditLogQuery, ListAuditEntries } from '../../../application/audit/audit-entries.ts';
+import { VerificationQuery, VerifyChain } from '../../../application/audit/verify-chain.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry, detailOf } from '../../../domain/audit/audit-entry.ts';
+import { FAULT_KINDS } from '../../../domain/audit/check-chain.ts';
 import { nextPage } from '../next-page.ts';
 import { family, reply, route } from '../route.ts';
 import { viewOf } from '../view-of.ts';
@@ -38,9 +40,28 @@ export function toAuditEntryView(entry: AuditEntry) {
   return viewOf(AuditEntryView, { ...entry, ...detailOf(entry) });
 }
 
+const VerificationView = z
+  .object({
+    status: z
+      .enum(['whole', 'broken', 'unfinished'])
+      .describe('`unfinished`: whole so far, and `next` goes on'),
+    verified: z.number().int().describe('Number of the entry up to which the log is whole'),
+    length: z.number().int().describe('Number of the newest entry'),
+    fault: z
+      .object({
+        sequence: z.number().int().describe('The first entry that is wrong, or not there'),
+        kind: z.enum(FAULT_KINDS),
+        message: z.string(),
+      })
+      .optional(),
+    warning: z.string().optional().describe('What only an operator can judge'),
+    next: z.string().optional().describe('`cursor` of the call that goes on'),
+  })
+  .meta({ id: 'AuditVerification', description: 'Whether the audit log is as the service wrote it' });
+
 export const auditRoutes = family(
-  { listAuditEntries: ListAuditEntries, settings: ServiceSettings },
-  ({ listAuditEntries, settings }) => [
+  { listAuditEntries: ListAuditEntries, verifyChain: VerifyChain, settings: ServiceSettings },
+  ({ listAuditEntries, verifyChain, settings }) => [
     route({
       tag: 'Audit log',
       surface: 'admin',
@@ -59,6 +80,23 @@ export const auditRoutes = family(
         const { entries, next } = await listAuditEntries.execute(caller, query);
         const link = nextPage(`${settings.publicUrl}/audit-log`, query, next);
         return reply(200, entries.map(toAuditEntryView), link);
+      },
+    }),
+    route({
+      tag: 'Audit log',
+      surface: 'admin',
+      access: { either: ['clients:manage', 'tenants:manage'] },
+      method: 'get',
+      path: '/audit-log/verification',
+      summary: 'Verify the audit log',
+      description:
+        'Up to 2,000 entries in one call, from the oldest that is kept, by whoever may read that log; call again with `next` as `cursor` ' +
+        'until `status` is `whole` or `broken`. What the database alone cannot show, such as a log that was put back as a whole, ' +
+        'is found by `npm run audit:verify` with `--expect`.',
+      query: VerificationQuery,
+      responses: { 200: VerificationView, 404: 'There is no such tenant' },
+      async handle({ caller, query }) {
+        return reply(200, viewOf(VerificationView, await verifyChain.execute(caller, query)));
       },
     }),
   ],

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
-import type { AskedAuthorization } from '../../../domain/oauth/grant.ts';
+import {
+  type AskedAuthorization,
+  WALLET_AUTHENTICATIONS,
+} from '../../../domain/oauth/asked-authorization.ts';
 import { listedFailure } from '../../../domain/sessions/failure-code.ts';
 import {
   type IssuanceRequest,
@@ -13,12 +16,11 @@ import {
   type VerificationRequest,
   type WebhookConfigValue,
 } from '../../../domain/sessions/session.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
-import { HIDDEN } from '../../../domain/shared/secrets.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { type ReferredTenant, TenantReference, toTenantReference } from '../shapes.ts';
 import { Presented } from '../verification/presented.view.ts';
 import { viewOf } from '../view-of.ts';
+import { maskOfferRequest, wholeOfferRequest } from './offer-request.view.ts';
 import { AttemptView, CheckView, FailureView } from './session-reasons.view.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
@@ -48,6 +50,8 @@ export const DeliveryView = z
     at: z.iso.datetime(),
     result: z.enum(['pending', 'delivered', 'failed']),
     detail: z.string().optional().describe('Why it failed'),
+    status: z.number().int().optional().describe('HTTP status of the answer, where there was one'),
+    durationMs: z.number().int().optional().describe('How long the call took'),
   })
   .meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
 
@@ -73,6 +77,18 @@ export const SessionView = z
     tenantId: z.string(),
     tenant: TenantReference,
     configurationIds: z.array(z.string()),
+    authorizedAt: z.iso
+      .datetime()
+      .optional()
+      .describe('When the user had authorized the wallet whose code was spent last'),
+    tokenAt: z.iso.datetime().optional().describe('When the wallet got its first token for it'),
+    walletAuthentication: z
+      .enum(WALLET_AUTHENTICATIONS)
+      .optional()
+      .describe(
+        'How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three ' +
+          'are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised',
+      ),
     reference: z.string().optional().describe('What its caller calls it'),
     authorization_code: z
       .string()
@@ -97,6 +113,12 @@ export const SessionView = z
     requestId: z.string().optional(),
     requestUrl: z.string().optional(),
     requestObject: z.string().optional().describe('Signed request object, compact; absent when unsigned'),
+    isoMdocRequest: z
+      .object({ deviceRequest: z.string(), encryptionInfo: z.string() })
+      .optional()
+      .describe(
+        'What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values',
+      ),
     credentials: z.array(Presented).optional().describe('What was verified'),
     vp_nonce: z.string().optional(),
     clientId: z.string().optional(),
@@ -152,6 +174,9 @@ export function toSessionView({ session, tenant, now, asked }: Seen) {
     redirectUri: outcome?.redirectUri ?? ofRequest,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
+    authorizedAt: asked?.authorizedAt,
+    tokenAt: asked?.tokenAt,
+    walletAuthentication: asked?.walletAuthentication,
     authorization_code: asked?.code,
     auth_queries: asked?.queries,
   });
@@ -186,6 +211,7 @@ function verificationFields(request: VerificationRequest, session: Session) {
     requestId: session.configurationIds[0],
     requestUrl: request.requestUrl,
     requestObject: request.requestObject,
+    isoMdocRequest: isoRequestOf(request),
     vp_nonce: request.nonce,
     clientId: request.clientId,
     responseUri: isDcApi(request) ? undefined : request.responseUri,
@@ -194,35 +220,8 @@ function verificationFields(request: VerificationRequest, session: Session) {
   };
 }
 
-/** Claims and webhooks are stored once, apart from the rest of the body. */
-function wholeOfferRequest({ offerRequest, credentialClaims, notifyWebhook }: IssuanceRequest): JsonObject {
-  const isStated = Object.keys(credentialClaims).length > 0;
-  return {
-    ...offerRequest,
-    ...(isStated && { credentialClaims: credentialClaims as unknown as JsonObject }),
-    ...(notifyWebhook !== undefined && { notifyWebhook: notifyWebhook as unknown as JsonObject }),
-  };
-}
-
-/** The body of an offer or presentation request with the keys of its webhooks masked. */
-export function maskOfferRequest(body: JsonObject): JsonObject {
-  const masked: Record<string, Json> = { ...body };
-  for (const name of ['webhook', 'notifyWebhook']) {
-    if (masked[name] !== undefined) masked[name] = maskJson(masked[name]);
-  }
-  const sources = masked['credentialClaims'];
-  if (!isJsonObject(sources)) return masked;
-  const entries = Object.entries(sources).map(([id, source]): [string, Json] =>
-    isJsonObject(source) && source['webhook'] !== undefined
-      ? [id, { ...source, webhook: maskJson(source['webhook']) }]
-      : [id, source],
-  );
-  return { ...masked, credentialClaims: Object.fromEntries(entries) };
-}
-
-function maskJson(webhook: Json): Json {
-  if (!isJsonObject(webhook) || !isJsonObject(webhook['auth'])) return webhook;
-  const { auth } = webhook;
-  const config = isJsonObject(auth['config']) ? { ...auth['config'], value: HIDDEN } : HIDDEN;
-  return { ...webhook, auth: { ...auth, config } };
+function isoRequestOf(request: VerificationRequest) {
+  if (!isDcApi(request) || request.isoMdoc === undefined) return undefined;
+  const { deviceRequest, encryptionInfo } = request.isoMdoc;
+  return { deviceRequest, encryptionInfo };
 }

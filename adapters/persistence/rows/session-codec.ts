@@ -3,10 +3,9 @@ import type { SessionStanding, TenantState } from '../../../application/ports/st
 import {
   type AskedAuthorization,
   askedBy,
-  type Grant,
-  type NewGrant,
   withoutRequest,
-} from '../../../domain/oauth/grant.ts';
+} from '../../../domain/oauth/asked-authorization.ts';
+import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
 import type { KeptAnswer } from '../../../domain/sessions/kept-answer.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
@@ -84,20 +83,22 @@ export const GRANTS = table<Grant, keyof NewGrant>(
 
 /** @param row of a session, with the columns of one of its grants; nothing is left to show of one that was anonymised. */
 export function readAsked(cipher: Cipher, row: Row): AskedAuthorization | undefined {
-  const { grant_id: id, grant_document: stored, grant_consumed_at: at, request } = row;
+  const { grant_id: id, request } = row;
   if (typeof id !== 'string' || request === null) return undefined;
   const place = { cipher, tenantId: row['tenant_id'] as string, id };
-  const authorization = GRANTS.readField('authorization', stored, place);
-  return authorization === null
-    ? undefined
-    : askedBy(authorization, GRANTS.readField('consumedAt', at, place));
+  return askedBy({
+    authorization: GRANTS.readField('authorization', row['grant_document'], place),
+    consumedAt: GRANTS.readField('consumedAt', row['grant_consumed_at'], place),
+    holder: GRANTS.readField('holder', row['grant_holder'], place),
+  });
 }
 
 /** The sealed authorization of a grant without what its session alone was about; undefined where there is nothing to take. */
 export function withoutRequestOf(cipher: Cipher, row: Row): Field | undefined {
   const place = { cipher, tenantId: row['tenant_id'] as string, id: row['id'] as string };
   const authorization = GRANTS.readField('authorization', row['document'], place);
-  if (authorization?.queries === undefined && authorization?.code === undefined) return undefined;
+  const { queries, code, authorizedAtMs } = authorization ?? {};
+  if (authorization === null || (queries ?? code ?? authorizedAtMs) === undefined) return undefined;
   return GRANTS.field('authorization', withoutRequest(authorization), place);
 }
 

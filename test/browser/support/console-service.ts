@@ -14,9 +14,12 @@ export class ConsoleService {
     this.#browser = browser;
   }
 
-  static async start(browser: Browser): Promise<ConsoleService> {
+  static async start(
+    browser: Browser,
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<ConsoleService> {
     buildConsole();
-    return new ConsoleService(await startTestService(), browser);
+    return new ConsoleService(await startTestService(environment), browser);
   }
 
   get address(): string {

@@ -24,10 +24,10 @@ export class Visitors {
   }
 
   /** @returns undefined where there is no browser. */
-  static async start(): Promise<Visitors | undefined> {
+  static async start(environment: Readonly<Record<string, string>> = {}): Promise<Visitors | undefined> {
     const browser = await openBrowser();
     if (browser === undefined) return undefined;
-    const served = await ConsoleService.start(browser);
+    const served = await ConsoleService.start(browser, environment);
     return new Visitors(served, await createTenant(served.service, 'acme'));
   }
 

@@ -89,6 +89,23 @@ export function describeStatusLists(open: () => Store): void {
       expect(await failureOf(stolen)).to.equal('not_found');
     });
 
+    it('tell which entries ever had another status, of those that are asked for', async () => {
+      const list = await addList(store, tenantId);
+      const stranger = await addTenant(store);
+      const statuses = [3, 5, 7].map((index) => ({ listId: list.id, index, status: 1 }));
+      await store.commit(tenantId, { statuses }, NOW);
+      const at = async (id: TenantId, indices: readonly number[]) =>
+        (await stepsOf(store, id).statusEntriesAt(list.id, indices)).sort(
+          (one, two) => one.index - two.index,
+        );
+      expect(await at(tenantId, [2, 3, 7])).to.deep.equal([
+        { index: 3, status: 1 },
+        { index: 7, status: 1 },
+      ]);
+      expect(await at(tenantId, [])).to.deep.equal([]);
+      expect(await at(stranger, [3, 7])).to.deep.equal([]);
+    });
+
     it('do not change hands as unused once an entry was handed out', async () => {
       const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
       const rebind = (id: string) =>

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { nextPage } from '../../../adapters/http/next-page.ts';
-import { maskOfferRequest, toSessionView } from '../../../adapters/http/sessions/session.view.ts';
+import { maskOfferRequest } from '../../../adapters/http/sessions/offer-request.view.ts';
+import { toSessionView } from '../../../adapters/http/sessions/session.view.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { SessionQuery } from '../../../application/ports/store.ts';
 import {

@@ -58,7 +58,10 @@ describe('A credential whose claims a backend has', () => {
     expect(during && deliveries(during), 'while it is called').to.deep.equal([['claims', 'pending']]);
     const { session, batches } = await world.stored(id);
     expect([session.status, deliveries(session)]).to.deep.equal(['completed', [['claims', 'delivered']]]);
-    expect(session.outcome?.deliveries?.[0]?.id).to.equal(call?.deliveryId);
+    const [told] = session.outcome?.deliveries ?? [];
+    expect(told).to.include({ id: call?.deliveryId, status: 200 });
+    expect(told?.durationMs, 'how long it took').to.be.at.least(0);
+    expect(during?.outcome?.deliveries?.[0]).to.not.have.any.keys('status', 'durationMs');
     expect(batches.map((batch) => batch.id)).to.deep.equal([issued.notification_id]);
   });
 

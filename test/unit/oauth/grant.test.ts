@@ -1,10 +1,11 @@
 import { expect } from 'chai';
+import { askedBy, withoutRequest } from '../../../domain/oauth/asked-authorization.ts';
 import {
-  askedBy,
   type Grant,
   type GrantHolder,
   isAnsweredAgain,
   MAX_TX_CODE_ATTEMPTS,
+  type Redeemer,
   redeem,
   redeemable,
 } from '../../../domain/oauth/grant.ts';
@@ -95,9 +96,37 @@ describe('A pre-authorized code', () => {
 describe('A grant', () => {
   it('shows its code once it was spent, and what was asked for always', () => {
     const authorization = { holder: CALLER, byDetails: false, queries: { state: 's' }, code: 'c' };
-    expect(askedBy(authorization, null)).to.deep.equal({ queries: { state: 's' }, code: undefined });
-    expect(askedBy(authorization, NOW)).to.deep.equal({ queries: { state: 's' }, code: 'c' });
+    const open = askedBy({ authorization, consumedAt: null, holder: null });
+    expect(open).to.include({ queries: authorization.queries, code: undefined });
+    const spent = askedBy({ authorization, consumedAt: NOW, holder: null });
+    expect(spent).to.include({ queries: authorization.queries, code: 'c' });
   });
+
+  it('tells when the user had authorized, and when a token was had for it', () => {
+    const authorization = { holder: CALLER, byDetails: false, authorizedAtMs: NOW.getTime() };
+    const before = askedBy({ authorization, consumedAt: null, holder: null });
+    expect(before).to.deep.include({ authorizedAt: NOW, tokenAt: undefined });
+    expect(askedBy({ authorization: null, consumedAt: NOW, holder: null })).to.deep.include({
+      ...{ authorizedAt: undefined, tokenAt: NOW, code: undefined },
+    });
+    expect(withoutRequest({ ...authorization, queries: {}, code: 'c' })).to.deep.equal({
+      ...{ holder: CALLER, byDetails: false },
+    });
+  });
+
+  const proofs: [string, Partial<Redeemer>, string][] = [
+    ['an attestation', { instance: 'i', authenticated: true }, 'attestation'],
+    ['a key that is registered', { authenticated: true }, 'key'],
+    ['nothing', {}, 'none'],
+    ['nothing but the key of its token', { keyThumbprint: 'k', authenticated: false }, 'none'],
+  ];
+  for (const [what, change, expected] of proofs)
+    it(`tells that its wallet proved with ${what} which product it is, once it came`, () => {
+      const holder: Redeemer = { identifiers: false, refreshableUntil: 0, ...change };
+      const of = (consumedAt: Date | null) =>
+        askedBy({ authorization: null, consumedAt, holder }).walletAuthentication;
+      expect([of(null), of(NOW)]).to.deep.equal([undefined, expected]);
+    });
 
   it('is redeemed for a session that has completed by an authorization code alone', () => {
     expect(redeemable(FRESH)).to.not.have.property('anytime');

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import type { TenantCaller } from '../../../application/caller.ts';
 import { Revocation } from '../../../application/status-lists/revoke-session.ts';
+import { detailOf } from '../../../domain/audit/audit-entry.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
@@ -91,6 +92,38 @@ describe('RevokeSession', () => {
     const [entry] = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 1 }));
     expect(JSON.stringify(entry)).to.include(held.session).and.include('"client"');
   });
+
+  it('keeps the reason in the audit log, and nowhere that wallets or verifiers look', async () => {
+    const reason = 'The employment ended on Friday';
+    const held = await offered();
+    const listed = await issue(held, 'listed');
+    await revoke(held, { reason });
+    const [entry] = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 1 }));
+    expect(entry && detailOf(entry).changes).to.deep.include({ member: 'reason', after: reason });
+    const listId = placeOf(listed).uri.split('/').at(-1) ?? '';
+    const reads = world.store.read(ACME);
+    const kept = [
+      await reads.session(held.session),
+      await reads.statusList(listId),
+      await reads.statusEntries(listId, 0),
+    ];
+    expect(JSON.stringify(kept)).to.include(held.session).and.not.include('employment');
+    const refusal = await failureOf(issue(held, 'listed'));
+    expect(JSON.stringify([refusal.message, refusal.details])).not.to.include('employment');
+  });
+
+  const reasons: [string, string, boolean][] = [
+    ['a sentence', 'The card was lost.', true],
+    ['500 characters', 'x'.repeat(500), true],
+    ['501 characters', 'x'.repeat(501), false],
+    ['nothing', '', false],
+    ['two lines', 'one\ntwo', false],
+    ['half a character', '\ud800', false],
+  ];
+  for (const [what, reason, isTaken] of reasons)
+    it(`${isTaken ? 'takes' : 'takes no'} reason of ${what}`, () => {
+      expect(Revocation.safeParse({ sessionId: 'x', status: 1, reason }).success).to.equal(isTaken);
+    });
 
   it('reaches what outlived its session', async () => {
     const held = await offered();

@@ -4,8 +4,11 @@ import type { Identity } from '../shell/identities.ts';
 
 export type AskedState<T> = { readonly value?: T; readonly fault?: unknown; readonly again: () => void };
 
-/** What the service says at an address, read when the page opens and whenever `again` is called. */
-export function useAsked<T>(identity: Identity, path: string | undefined): AskedState<T> {
+/**
+ * What the service says at an address, read when the page opens and whenever `again` is called.
+ * @param since read anew when this changes, too.
+ */
+export function useAsked<T>(identity: Identity, path: string | undefined, since?: unknown): AskedState<T> {
   const [state, setState] = useState<{ value?: T; fault?: unknown }>({});
   const [turn, setTurn] = useState(0);
   useEffect(() => {
@@ -17,7 +20,7 @@ export function useAsked<T>(identity: Identity, path: string | undefined): Asked
         if (!leave.signal.aborted) setState({ fault });
       });
     return () => leave.abort();
-  }, [identity, path, turn]);
+  }, [identity, path, turn, since]);
   const again = useCallback(() => setTurn((before) => before + 1), []);
   return { ...state, again };
 }

@@ -79,6 +79,13 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import('../pages/health/health.tsx'),
   },
   {
+    name: 'rates',
+    title: 'Rates',
+    group: 'Operate',
+    may: anyOf(...SESSIONS),
+    load: () => import('../pages/rates/rates.tsx'),
+  },
+  {
     name: 'webhooks',
     title: 'Webhooks',
     group: 'Operate',
@@ -112,6 +119,13 @@ export const PAGES: readonly PageEntry[] = [
     group: 'Operate',
     may: (identity) => ofService(identity) || anyOf('clients:manage')(identity),
     load: () => import('../pages/audit/audit.tsx'),
+  },
+  {
+    name: 'settings',
+    title: 'Settings',
+    group: 'Operate',
+    may: ofService,
+    load: () => import('../pages/settings/settings.tsx'),
   },
   {
     name: 'decode',

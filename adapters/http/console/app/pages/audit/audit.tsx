@@ -1,25 +1,13 @@
 import type { ComponentChildren } from 'preact';
-import { Copy } from '../../parts/copy.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
 import type { PageProps } from '../../shell/pages.ts';
 import { place, refine } from '../../shell/place.ts';
 import { ACTIONS, KINDS } from './audit-words.ts';
-
-type Change = { readonly member: string; readonly before?: unknown; readonly after?: unknown };
-type Entry = {
-  readonly sequence: number;
-  readonly at: string;
-  readonly actor: string;
-  readonly action: string;
-  readonly kind: string;
-  readonly target: string;
-  readonly changes: readonly Change[];
-  readonly requestId?: string;
-  readonly of?: { readonly tenantId: string; readonly sequence: number };
-  readonly hash: string;
-};
+import { Detail } from './detail.tsx';
+import type { Entry } from './entry.ts';
+import { Verify } from './verify.tsx';
 
 const COLUMNS: readonly Column<Entry>[] = [
   { title: 'Number', cell: ({ sequence }) => sequence, sort: { up: 'asc', down: 'desc' } },
@@ -30,7 +18,6 @@ const COLUMNS: readonly Column<Entry>[] = [
   { title: 'In full', cell: (entry) => <Detail entry={entry} /> },
 ];
 const NAMES = ['actor', 'kind', 'action', 'target', 'since', 'sort', 'tenant'] as const;
-const COMMAND = 'npm run audit:verify';
 
 /** Who changed what, and when: the log of the tenant, or that of the service for accounts that manage tenants. */
 export default function Audit({ identity }: PageProps) {
@@ -44,7 +31,7 @@ export default function Audit({ identity }: PageProps) {
   return (
     <>
       <h1>Audit log</h1>
-      <Verify />
+      <Verify identity={identity} tenant={asked['tenant'] ?? ''} />
       <search class="filters">
         {identity.tenantId === undefined && <Tenant {...{ identity }} chosen={asked['tenant'] ?? ''} />}
         <label>
@@ -73,26 +60,6 @@ export default function Audit({ identity }: PageProps) {
         empty={<p>Every administrative change leaves an entry here. There is none that fits.</p>}
       />
     </>
-  );
-}
-
-/** The service cannot vouch for itself here: the command reads every entry, and may run beside it. */
-function Verify() {
-  return (
-    <details>
-      <summary>Was anything altered or removed?</summary>
-      <p>
-        Each entry has a hash over itself and the one before, under a key of <code>MASTER_SECRET</code>. Where
-        the service is installed, this reads all of them and says what does not fit:
-      </p>
-      <p>
-        <code>{COMMAND}</code> <Copy text={COMMAND} label="Copy the command" />
-      </p>
-      <p class="fine">
-        Keep the last number and hash elsewhere, and give them with <code>--expect</code>: then it is also
-        found out when the end was cut off.
-      </p>
-    </details>
   );
 }
 
@@ -132,43 +99,6 @@ function What({ kind, target }: Pick<Entry, 'kind' | 'target'>) {
       {kind} <code>{target}</code>
     </span>
   );
-}
-
-function Detail({ entry: { changes, requestId, of, hash } }: { readonly entry: Entry }) {
-  const members = changes.map(({ member }) => member).join(', ');
-  return (
-    <details class="entry">
-      <summary>{members === '' ? 'hash' : members}</summary>
-      <ul>
-        {changes.map((change) => (
-          <li key={change.member}>
-            <code>{change.member}</code> {said(change)}
-          </li>
-        ))}
-      </ul>
-      {of !== undefined && (
-        <p>
-          Repeats entry {of.sequence} of the log of <code>{of.tenantId}</code>
-        </p>
-      )}
-      {requestId !== undefined && (
-        <p>
-          Request <code>{requestId}</code>
-        </p>
-      )}
-      <p>
-        Hash <code>{hash}</code>
-      </p>
-    </details>
-  );
-}
-
-/** Values stand in the log only of what is nobody's secret. */
-function said({ before, after }: Change): string {
-  const texts = [before, after].map((value) => (value === undefined ? undefined : JSON.stringify(value)));
-  const [was, is] = texts;
-  if (was === undefined && is === undefined) return 'changed';
-  return was === undefined ? `is ${is}` : is === undefined ? `was ${was}` : `was ${was}, is ${is}`;
 }
 
 /** A day of the person's calendar, as the interface asks for it. */

@@ -2,6 +2,7 @@ import { ask } from '../../api/call.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import type { Identity } from '../../shell/identities.ts';
 import { goTo } from '../../shell/place.ts';
+import { ReasonField, reasonIn } from '../status/reason.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
 
 type Props = { readonly identity: Identity; readonly session: SessionRecord; readonly again: () => void };
@@ -29,10 +30,11 @@ export function SessionActions({ identity, session, again }: Props) {
     return 'This is the new session.';
   };
   const setStatus = async (form: FormData) => {
-    const body = { sessionId: id, status: Number(form.get('status')) };
+    const body = { sessionId: id, status: Number(form.get('status')), ...reasonIn(form) };
     const { changed } = await ask<{ readonly changed: number }>(identity, 'POST', '/session/revoke', {
       body,
     });
+    again();
     return `${changed} of its credentials changed.`;
   };
   return (
@@ -52,6 +54,7 @@ export function SessionActions({ identity, session, again }: Props) {
               <option value="0">valid again</option>
             </select>
           </label>
+          <ReasonField />
         </Confirm>
       )}
       {isWhole(session) && (

@@ -18,6 +18,8 @@ export type DeliveryRecord = {
   readonly at: string;
   readonly result: 'pending' | 'delivered' | 'failed';
   readonly detail?: string;
+  readonly status?: number;
+  readonly durationMs?: number;
 };
 
 /** A session as the interface answers it. */
@@ -29,12 +31,16 @@ export type SessionRecord = {
   readonly updatedAt: string;
   readonly expiresAt: string;
   readonly useDcApi: boolean;
+  readonly authorizedAt?: string;
+  readonly tokenAt?: string;
+  readonly walletAuthentication?: 'attestation' | 'key' | 'none';
   readonly configurationIds: readonly string[];
   readonly reference?: string;
   readonly offer?: Members;
   readonly offerUrl?: string;
   readonly requestUrl?: string;
   readonly requestObject?: string;
+  readonly isoMdocRequest?: { readonly deviceRequest: string; readonly encryptionInfo: string };
   readonly clientId?: string;
   readonly credentialPayload?: Members;
   readonly credentials?: readonly Members[];

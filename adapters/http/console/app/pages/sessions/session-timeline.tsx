@@ -51,7 +51,7 @@ function StepLine({ step: { title, at, words = [], record } }: { readonly step: 
       {title} <span class="fine">{at === undefined ? 'no time on record' : <Time at={at} />}</span>
     </>
   );
-  if (records.length === 0) return <p>{line}</p>;
+  if (records.length === 0 && words.length === 0) return <p>{line}</p>;
   return (
     <details>
       <summary>{line}</summary>

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useContext, useState } from 'preact/hooks';
 import { ask } from '../../api/call.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -9,12 +9,15 @@ import { Qr } from '../../parts/qr.tsx';
 import { Reachable } from '../../parts/reachable.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ValueTree } from '../../parts/value-tree.tsx';
+import { Openable } from '../../shell/openable.ts';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
 import { openInPhone } from '../phone/wanted.ts';
 import { Deferred } from './deferred.tsx';
 import { useDeferred } from './deferred-record.ts';
 import { useSession } from './follow-session.ts';
+import { MdocElements } from './mdoc-view.tsx';
+import { OnRecord } from './on-record.tsx';
 import { SessionActions } from './session-actions.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
 import { Timeline } from './session-timeline.tsx';
@@ -46,8 +49,21 @@ export function SessionPage({ identity, id }: PageProps) {
       <Verdict session={session} />
       {isOpen(session) && <Invitation session={session} />}
       <Timeline identity={identity} session={session} deferred={deferral.deferred} again={again} />
-      <Values identity={identity} id={id} />
+      <Standing session={session} />
+      <OnRecord identity={identity} id={id} since={session} />
+      <Values identity={identity} id={id} session={session} />
     </>
+  );
+}
+
+/** Where verifiers see the status of what was issued, for whoever may open the lists. */
+function Standing({ session: { id, kind, status } }: { readonly session: SessionRecord }) {
+  const mayOpen = useContext(Openable).includes('status');
+  if (!mayOpen || kind !== 'issuance' || status === 'active') return null;
+  return (
+    <p>
+      <a href={linkTo('status', '', { session: id })}>Its entries in the status lists</a>
+    </p>
   );
 }
 
@@ -76,7 +92,7 @@ function linkOf({ offerUrl, requestUrl, clientId, useDcApi }: SessionRecord): st
   return `openid4vp://?${new URLSearchParams({ client_id: clientId, request_uri: requestUrl })}`;
 }
 
-function Values({ identity, id }: PageProps) {
+function Values({ identity, id, session }: PageProps & { readonly session: SessionRecord }) {
   const [whole, setWhole] = useState<SessionRecord>();
   const show = async () => {
     setWhole(await ask(identity, 'POST', `/session/${encodeURIComponent(id)}/show`));
@@ -86,19 +102,25 @@ function Values({ identity, id }: PageProps) {
     const { credentials, credentialPayload, transaction_data, auth_queries } = whole;
     const values = { credentials, credentialPayload, transaction_data, auth_queries };
     return (
-      <section class="card" aria-labelledby="values">
-        <h2 id="values">Values</h2>
-        <ValueTree value={values} />
-        <details>
-          <summary>As JSON</summary>
-          <JsonView label="With values" value={values} />
-        </details>
-      </section>
+      <>
+        <MdocElements session={whole} />
+        <section class="card" aria-labelledby="values">
+          <h2 id="values">Values</h2>
+          <ValueTree value={values} />
+          <details>
+            <summary>As JSON</summary>
+            <JsonView label="With values" value={values} />
+          </details>
+        </section>
+      </>
     );
   }
   return (
-    <Confirm label="Show values" title="Show values of persons" act={show}>
-      <p>The audit log gets an entry that you looked at them.</p>
-    </Confirm>
+    <>
+      <MdocElements session={session} />
+      <Confirm label="Show values" title="Show values of persons" act={show}>
+        <p>The audit log gets an entry that you looked at them.</p>
+      </Confirm>
+    </>
   );
 }

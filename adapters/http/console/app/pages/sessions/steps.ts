@@ -1,5 +1,6 @@
 import { readCertificate } from './certificate.ts';
 import type { DeferredRecord } from './deferred-record.ts';
+import { cborInWords } from './mdoc-elements.ts';
 import { queryInWords } from './query-in-words.ts';
 import type { DeliveryRecord, SessionRecord } from './session-record.ts';
 
@@ -18,7 +19,8 @@ export type Step = {
 /** What happened to a session, as far as it is on record, in its order. */
 export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecord[] = []): readonly Step[] {
   const isIssuance = session.kind === 'issuance';
-  const { offer, offerUrl, requestUrl, requestObject, clientId, auth_queries, credentialPayload } = session;
+  const { offer, offerUrl, requestUrl, requestObject, isoMdocRequest } = session;
+  const { clientId, auth_queries, credentialPayload } = session;
   const steps: Step[] = [
     {
       title: isIssuance ? 'Offer made' : 'Asked',
@@ -31,6 +33,8 @@ export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecor
             Link: requestUrl,
             Query: offer,
             'Request object': decoded(requestObject),
+            'DeviceRequest, in diagnostic notation': cborInWords(isoMdocRequest?.deviceRequest),
+            'EncryptionInfo, in diagnostic notation': cborInWords(isoMdocRequest?.encryptionInfo),
             Request: credentialPayload,
             Verifier: clientId,
           },
@@ -57,18 +61,44 @@ function wasRead({ status, attempts, report, failure }: SessionRecord): boolean 
 
 type TimedStep = Step & { readonly at: string };
 
-function timed(
-  { attempts = [], deliveries = [], notifications }: SessionRecord,
-  deferred: readonly DeferredRecord[],
-): Step[] {
+const PROOFS = {
+  attestation: 'An attestation of its provider said which wallet it is.',
+  key: 'It proved by a key that is registered here which wallet it is.',
+  none: 'It did not prove which wallet it is.',
+} as const;
+
+function authorized({ authorizedAt, tokenAt, walletAuthentication }: SessionRecord): TimedStep[] {
+  const words = walletAuthentication === undefined ? [] : [PROOFS[walletAuthentication]];
+  const tone = 'good' as const;
+  return [
+    ...(authorizedAt === undefined
+      ? []
+      : [{ title: 'Authorized by the user', at: authorizedAt, tone, record: {} }]),
+    ...(tokenAt === undefined
+      ? []
+      : [{ title: 'Token given to the wallet', at: tokenAt, tone, words, record: {} }]),
+  ];
+}
+
+/** Such as `200, 142 ms`. */
+function callOf({ status, durationMs }: DeliveryRecord): string {
+  const said = [status, durationMs === undefined ? undefined : `${durationMs} ms`].filter(
+    (part) => part !== undefined,
+  );
+  return said.length === 0 ? '' : ` (${said.join(', ')})`;
+}
+
+function timed(session: SessionRecord, deferred: readonly DeferredRecord[]): Step[] {
+  const { attempts = [], deliveries = [], notifications } = session;
   const steps: TimedStep[] = [
+    ...authorized(session),
     ...deferred.flatMap(deferredSteps),
     ...attempts.map(({ at, code, reason, ...record }) => ({
       title: `Refused to the wallet: ${code}`,
       ...{ at, tone: 'bad' as const, record: { Reason: reason, ...record } },
     })),
     ...deliveries.map((delivery) => ({
-      title: `${delivery.webhook === 'claims' ? 'Claims asked of the backend' : `Webhook of the ${delivery.webhook}`}: ${delivery.result}`,
+      title: `${delivery.webhook === 'claims' ? 'Claims asked of the backend' : `Webhook of the ${delivery.webhook}`}: ${delivery.result}${callOf(delivery)}`,
       at: delivery.at,
       tone: ({ delivered: 'good', failed: 'bad', pending: 'open' } as const)[delivery.result],
       ...{ record: { Delivery: delivery }, delivery },

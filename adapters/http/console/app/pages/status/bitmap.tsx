@@ -11,8 +11,14 @@ const OTHER = [29, 78, 216] as const;
 /** Beyond it, a picture has more points than screens have. */
 const MOST = 2_000_000;
 
+type Props = {
+  readonly list: ReadList;
+  /** Index of the entry that somebody looks for. */
+  readonly marked: number | undefined;
+};
+
 /** A point for each entry, line by line from the first one; beside it the same in words. */
-export function Bitmap({ list }: { readonly list: ReadList }) {
+export function Bitmap({ list, marked }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const shown = Math.min(list.entries, MOST);
   const width = Math.ceil(Math.sqrt(shown));
@@ -33,13 +39,22 @@ export function Bitmap({ list }: { readonly list: ReadList }) {
     .join(', ');
   return (
     <figure class="bitmap">
-      <canvas
-        ref={canvas}
-        width={width}
-        height={height}
-        role="img"
-        aria-label={`A point for each entry: ${words}`}
-      />
+      <div class="sheet">
+        <canvas
+          ref={canvas}
+          width={width}
+          height={height}
+          role="img"
+          aria-label={`A point for each entry: ${words}`}
+        />
+        {marked !== undefined && marked >= 0 && marked < shown && (
+          <Here
+            key={marked}
+            across={((marked % width) + 0.5) / width}
+            down={(Math.floor(marked / width) + 0.5) / height}
+          />
+        )}
+      </div>
       <figcaption>
         {list.entries.toLocaleString('en')} entries: {words}.{' '}
         <span class="fine">
@@ -49,4 +64,14 @@ export function Bitmap({ list }: { readonly list: ReadList }) {
       </figcaption>
     </figure>
   );
+}
+
+/** A ring around one point, which comes into view. Both are shares of the picture. */
+function Here({ across, down }: { readonly across: number; readonly down: number }) {
+  const ring = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    ring.current?.scrollIntoView({ block: 'center' });
+  }, []);
+  const style = { left: `${across * 100}%`, top: `${down * 100}%` };
+  return <span ref={ring} class="here" aria-hidden="true" style={style} />;
 }

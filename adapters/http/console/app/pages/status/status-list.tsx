@@ -7,9 +7,11 @@ import { Problem } from '../../parts/problem.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
 import type { Identity } from '../../shell/identities.ts';
-import { goTo, linkTo } from '../../shell/place.ts';
+import { goTo, linkTo, place, refine } from '../../shell/place.ts';
 import { Bitmap } from './bitmap.tsx';
+import { FindSession } from './find-session.tsx';
 import { filled, type ListRow } from './list-row.ts';
+import { ReasonField, reasonIn } from './reason.tsx';
 import { nameOfStatus, type ReadList, readToken, statusAt } from './token.ts';
 
 /** One list: how it stands, and as a verifier sees it. */
@@ -53,6 +55,7 @@ export function StatusListPage({ identity, id }: { readonly identity: Identity; 
             </section>
             <AsSeen key={turn} uri={list.uri} />
           </div>
+          <FindSession identity={identity} />
         </>
       )}
     </>
@@ -89,7 +92,11 @@ function Facts({ list }: { readonly list: ListRow }) {
 /** Revocation is final, so it is asked for by the session, and said what it does. */
 export function ChangeStatus({ identity, done }: { readonly identity: Identity; readonly done: () => void }) {
   const act = async (form: FormData) => {
-    const body = { sessionId: String(form.get('session')).trim(), status: Number(form.get('status')) };
+    const body = {
+      sessionId: String(form.get('session')).trim(),
+      status: Number(form.get('status')),
+      ...reasonIn(form),
+    };
     const { changed } = await ask<{ readonly changed: number }>(identity, 'POST', '/session/revoke', {
       body,
     });
@@ -100,7 +107,13 @@ export function ChangeStatus({ identity, done }: { readonly identity: Identity; 
     <Confirm label="Revoke or restore" title="Revoke, suspend or restore" act={act}>
       <label>
         Session that issued the credentials
-        <input name="session" required spellcheck={false} autocapitalize="none" />
+        <input
+          name="session"
+          required
+          defaultValue={place.value.query.get('session') ?? ''}
+          spellcheck={false}
+          autocapitalize="none"
+        />
       </label>
       <label>
         They are
@@ -110,6 +123,7 @@ export function ChangeStatus({ identity, done }: { readonly identity: Identity; 
           <option value="0">valid again</option>
         </select>
       </label>
+      <ReasonField />
       <p class="fine">
         A person, or the credential’s reference, leads to the session on the page{' '}
         <a href={linkTo('sessions')}>Sessions</a>.
@@ -121,7 +135,7 @@ export function ChangeStatus({ identity, done }: { readonly identity: Identity; 
 /** Fetched without a token, as any verifier does. */
 function AsSeen({ uri }: { readonly uri: string }) {
   const [state, setState] = useState<{ readonly list?: ReadList; readonly fault?: unknown }>({});
-  const [index, setIndex] = useState('');
+  const index = place.value.query.get('entry') ?? '';
   useEffect(() => {
     const leave = new AbortController();
     const path = new URL(uri).pathname.slice(BASE.length);
@@ -143,7 +157,7 @@ function AsSeen({ uri }: { readonly uri: string }) {
       {list === undefined && fault === undefined && <p aria-busy="true">Fetching the token</p>}
       {list !== undefined && (
         <>
-          <Bitmap list={list} />
+          <Bitmap list={list} marked={index === '' ? undefined : Number(index)} />
           <label>
             Entry, the <code>idx</code> of a credential
             <input
@@ -151,7 +165,7 @@ function AsSeen({ uri }: { readonly uri: string }) {
               min={0}
               max={list.entries - 1}
               value={index}
-              onInput={(event) => setIndex(event.currentTarget.value)}
+              onInput={(event) => refine({ entry: event.currentTarget.value })}
             />
           </label>
           <p aria-live="polite">{index !== '' && saidOf(list, Number(index))}</p>

@@ -5,6 +5,7 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { goTo, linkTo, place, refine } from '../../shell/place.ts';
+import { FindSession } from './find-session.tsx';
 import { filled, type ListRow } from './list-row.ts';
 import { ChangeStatus, StatusListPage } from './status-list.tsx';
 
@@ -64,6 +65,8 @@ export default function Status({ identity, id }: PageProps) {
           <p class="fine">Nobody has to make lists: issuing makes those that it needs.</p>
         </Confirm>
       </div>
+      <FindSession identity={identity} />
+      <h2>Lists</h2>
       <Table<ListRow>
         identity={identity}
         caption="Status lists"

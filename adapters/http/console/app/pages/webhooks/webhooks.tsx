@@ -2,8 +2,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Badge } from '../../parts/badge.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Time } from '../../parts/time.tsx';
+import { useAsked } from '../../parts/use-asked.ts';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
+import { aboutWhich, pathOf, type SessionRates } from '../rates/session-rates.ts';
 import { Resend } from '../sessions/resend.tsx';
 import type { DeliveryRecord } from '../sessions/session-record.ts';
 import {
@@ -25,9 +27,11 @@ type Reading = {
 
 /** What backends did not get, of the newest sessions that the client may see. */
 export default function Webhooks({ identity }: PageProps) {
-  const { reading, stop, again, resent } = useRecent(identity);
+  const { reading, stop, again, resent, since } = useRecent(identity);
   const { sessions, state, fault } = reading;
   const deliveries = deliveriesOf(sessions);
+  // Whoever is restricted to some configurations is told of what was read alone.
+  const { value: wide } = useAsked<SessionRates>(identity, pathOf('7d'), since);
   const open = deliveries.filter(({ result }) => result !== 'delivered');
   return (
     <>
@@ -52,7 +56,10 @@ export default function Webhooks({ identity }: PageProps) {
       </p>
       {fault !== undefined && <Problem fault={fault} />}
       <h2>Rates</h2>
-      <Rates rates={ratesOf(deliveries)} isReading={state === 'reading'} />
+      {wide !== undefined && (
+        <p class="fine">{aboutWhich(wide.lookedAt, 'sessions with something on record', '7d')}</p>
+      )}
+      <Rates rates={wide?.deliveries ?? ratesOf(deliveries)} isReading={state === 'reading'} />
       <h2>Failed and pending</h2>
       <Open identity={identity} deliveries={open} isReading={state === 'reading'} resent={resent} />
     </>
@@ -83,9 +90,13 @@ function useRecent(identity: PageProps['identity']) {
     leave.current?.abort();
     setReading((before) => ({ ...before, state: 'stopped' }));
   };
-  const resent = (session: string, now: DeliveryRecord) =>
+  const [sent, setSent] = useState(0);
+  const resent = (session: string, now: DeliveryRecord) => {
     setReading((before) => ({ ...before, sessions: withDelivery(before.sessions, session, now) }));
-  return { reading, stop, resent, again: () => setTurn((before) => before + 1) };
+    setSent((before) => before + 1);
+  };
+  const again = () => setTurn((before) => before + 1);
+  return { reading, stop, resent, again, since: `${turn} ${sent}` };
 }
 
 function Rates({ rates, isReading }: { readonly rates: readonly Rate[]; readonly isReading: boolean }) {

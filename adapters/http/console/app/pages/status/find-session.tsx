@@ -1,0 +1,72 @@
+import { Badge } from '../../parts/badge.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import type { Identity } from '../../shell/identities.ts';
+import { linkTo, place, refine } from '../../shell/place.ts';
+import { nameOfStatus } from './token.ts';
+
+type Found = {
+  readonly statusListId: string;
+  readonly index: number;
+  readonly status: number;
+  readonly credentialConfigurationId: string;
+  readonly issuedAt: string;
+};
+
+/** Where the credentials of a session stand in the lists; each entry leads to its place in the picture. */
+export function FindSession({ identity }: { readonly identity: Identity }) {
+  const session = place.value.query.get('session') ?? '';
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    refine({ session: String(form.get('session')).trim() });
+  };
+  return (
+    <section aria-labelledby="find">
+      <h2 id="find">Find by session</h2>
+      <search>
+        <form class="filters" onSubmit={submit}>
+          <label>
+            Session
+            <input
+              type="search"
+              name="session"
+              defaultValue={session}
+              maxLength={200}
+              spellcheck={false}
+              autocapitalize="none"
+            />
+          </label>
+          <button type="submit" class="quiet">
+            Find
+          </button>
+        </form>
+      </search>
+      {session !== '' && (
+        <Table<Found>
+          key={session}
+          identity={identity}
+          caption="Entries of the session"
+          path={`/session/${encodeURIComponent(session)}/statuses`}
+          query={{ limit: 25 }}
+          columns={columnsOf(session)}
+          rowKey={({ statusListId, index }) => `${statusListId} ${index}`}
+          empty={<p>No credential of this session has a status that could be changed.</p>}
+        />
+      )}
+    </section>
+  );
+}
+
+const columnsOf = (session: string): readonly Column<Found>[] => [
+  {
+    title: 'Entry',
+    cell: ({ statusListId, index }) => (
+      <a href={linkTo('status', statusListId, { session, entry: String(index) })}>{index}</a>
+    ),
+  },
+  { title: 'List', cell: ({ statusListId }) => <code>{statusListId.slice(0, 8)}…</code> },
+  { title: 'Credential', cell: ({ credentialConfigurationId }) => credentialConfigurationId },
+  { title: 'On record', cell: ({ status }) => <Badge status={nameOfStatus(status)} /> },
+  { title: 'Issued', cell: ({ issuedAt }) => <Time at={issuedAt} /> },
+];

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import type { Caller } from '../caller.ts';
+import { needs } from '../needs.ts';
+import { type ListedSetting, ListedSettings, SETTING_SOURCES } from '../ports/listed-settings.ts';
+
+export const SettingsQuery = z.object({
+  q: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Only settings with this in their name, value or description, in capitals or not'),
+  source: z.enum(SETTING_SOURCES).optional().describe('Only settings whose value comes from there'),
+});
+export type SettingsQuery = z.infer<typeof SettingsQuery>;
+
+/** What the service was started with, for whoever runs it. There are as many as the manual has. */
+export class ListSettings extends needs({ listedSettings: ListedSettings }) {
+  /** @returns settings that fit, in the order of the manual; of secrets only whether they are set. */
+  async execute(_caller: Caller, { q, source }: SettingsQuery): Promise<readonly ListedSetting[]> {
+    const wanted = q?.toLowerCase();
+    return this.ports.listedSettings.all.filter(
+      (setting) =>
+        (source === undefined || setting.source === source) &&
+        (wanted === undefined || textOf(setting).includes(wanted)),
+    );
+  }
+}
+
+function textOf({ name, value, description }: ListedSetting): string {
+  return `${name}\n${value ?? ''}\n${description}`.toLowerCase();
+}
