@@ -25,7 +25,7 @@ export function Shell() {
       </nav>
       <Header pages={pages} />
       <Navigation pages={pages} open={open} />
-      <main id="content" tabIndex={-1}>
+      <main id="content" tabIndex={-1} aria-label={open?.title}>
         <Openable.Provider value={pages.map(({ name }) => name)}>
           {open === undefined ? <Nothing /> : <OpenPage entry={open} identity={identity} />}
         </Openable.Provider>
@@ -53,6 +53,11 @@ function Nothing() {
 
 function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
   const [isShown, setShown] = useState(false);
+  const opener = useRef<HTMLButtonElement>(null);
+  const close = () => {
+    setShown(false);
+    opener.current?.focus();
+  };
   return (
     <header class="bar">
       <a class="brand" href={linkTo(pages[0]?.name ?? '')}>
@@ -62,10 +67,16 @@ function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
       <button type="button" class="quiet" aria-keyshortcuts="Control+K" onClick={openPalette}>
         Find <kbd>Ctrl K</kbd>
       </button>
-      <button type="button" class="quiet" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
+      <button
+        ref={opener}
+        type="button"
+        class="quiet"
+        aria-expanded={isShown}
+        onClick={() => setShown(!isShown)}
+      >
         Calls <span class="count">{made.value.length}</span>
       </button>
-      {isShown && <Calls close={() => setShown(false)} />}
+      {isShown && <Calls close={close} />}
     </header>
   );
 }
@@ -135,9 +146,9 @@ function Navigation({
         const entries = pages.filter((entry) => entry.group === group);
         return (
           entries.length > 0 && (
-            <section key={group}>
-              <h2>{group}</h2>
-              <ul>
+            <div key={group}>
+              <p aria-hidden="true">{group}</p>
+              <ul aria-label={group}>
                 {entries.map(({ name, title }) => (
                   <li key={name}>
                     <a href={linkTo(name)} aria-current={name === open?.name ? 'page' : undefined}>
@@ -146,7 +157,7 @@ function Navigation({
                   </li>
                 ))}
               </ul>
-            </section>
+            </div>
           )
         );
       })}

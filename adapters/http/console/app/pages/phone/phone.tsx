@@ -15,12 +15,25 @@ import { Wire } from './wire.tsx';
 export function Phone() {
   const incoming = handset.incoming.value;
   const note = handset.note.value;
+  const told = useRef<HTMLParagraphElement>(null);
+  const asked = useRef(incoming);
+  useEffect(() => {
+    // What was asked is answered, and its buttons are gone: what came of it is read next.
+    if (asked.current !== undefined && incoming === undefined) told.current?.focus();
+    asked.current = incoming;
+  }, [incoming]);
   return (
     <section id="phone" aria-labelledby="phone-title">
       <h2 id="phone-title">Phone</h2>
       <p class="fine">Holds. Its keys are in this window and end with it.</p>
       <div class="phone">
-        <div role="status">{note !== undefined && <p class={`outcome ${note.tone}`}>{note.text}</p>}</div>
+        <div role="status">
+          {note !== undefined && (
+            <p ref={told} tabIndex={-1} class={`outcome ${note.tone}`}>
+              {note.text}
+            </p>
+          )}
+        </div>
         {incoming?.kind === 'offer' && <Consent offer={incoming.offer} />}
         {incoming?.kind === 'request' && (
           <Asked key={String(incoming.request.payload['nonce'])} request={incoming.request} />
