@@ -29,7 +29,7 @@ export async function lookAs(page: Page, { width, media }: Look): Promise<void> 
 const FAULTS = `(() => {
   const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && one.getBoundingClientRect().width > 1;
   const nameOf = (one) =>
-    (one.ariaLabel ?? one.labels?.[0]?.innerText ?? one.textContent ?? '').trim().replaceAll(/\\s+/g, ' ').slice(0, 80);
+    (one.ariaLabel ?? one.labels?.[0]?.innerText ?? one.textContent ?? '').trim().replaceAll(/\\s+/g, ' ').slice(0, 300);
   const faults = [];
   const named = new Map();
   for (const one of document.querySelectorAll('button, a, input, select, textarea, summary')) {

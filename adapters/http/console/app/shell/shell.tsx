@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { made } from '../api/made.ts';
+import { About } from '../parts/about.tsx';
 import { Calls } from '../parts/calls.tsx';
 import { Said } from '../parts/said.tsx';
 import { choose, current, identities, leave } from './identities.ts';
@@ -101,6 +102,7 @@ function WhoAmI() {
       </label>
       <button type="button" class="quiet" onClick={() => goTo('log-in')}>
         Add
+        <About about="a client" />
       </button>
       <button type="button" class="quiet" onClick={() => identity && leave(identity.clientId)}>
         Log out

@@ -74,7 +74,7 @@ function Consent({ offer }: { readonly offer: ReadOffer }) {
       </p>
       {offer.credentials.map(({ configurationId, look, labels }) => (
         <div key={configurationId}>
-          <p class="plate" style={{ background: look.backgroundColor, color: look.textColor }}>
+          <p class="plate" style={{ backgroundColor: look.backgroundColor, color: look.textColor }}>
             {look.name}
           </p>
           <p class="fine">It says: {labels.map(({ name }) => name).join(', ')}</p>
@@ -145,7 +145,7 @@ function Asked({ request }: { readonly request: ReadRequest }) {
             <p
               class="plate"
               style={{
-                background: match.credential.look.backgroundColor,
+                backgroundColor: match.credential.look.backgroundColor,
                 color: match.credential.look.textColor,
               }}
             >
