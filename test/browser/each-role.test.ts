@@ -97,6 +97,22 @@ describe('the console of a client with one role', function () {
     ).to.deep.equal([]);
   });
 
+  it('keeps what is half done while another client is asked for, and nothing of its secret', async () => {
+    const page = await visitors.as(['issuance:manage'], 'credentials/new');
+    await page.getByLabel('Id', { exact: true }).fill('half-done');
+    for (const secret of ['a-secret-half-typed', '']) {
+      await page.getByRole('button', { name: 'Add (a client)' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Log in as another client' });
+      await dialog.waitFor();
+      expect(await page.evaluate('document.activeElement.name')).to.equal('client');
+      expect(await dialog.getByLabel('Client secret').inputValue()).to.equal('');
+      await dialog.getByLabel('Client secret').fill(secret);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      expect(await page.getByLabel('Id', { exact: true }).inputValue()).to.equal('half-done');
+    }
+  });
+
   it('forgets what one client saw when another is chosen', async () => {
     const page = await visitors.as(['issuance:manage', 'issuance:offer'], `sessions/${sessions[0]}`);
     await page.getByRole('button', { name: 'Show values' }).click();

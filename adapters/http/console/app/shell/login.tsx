@@ -4,10 +4,9 @@ import { ask } from '../api/call.ts';
 import { leaveFor, type Provider } from '../api/provider-login.ts';
 import { Problem } from '../parts/problem.tsx';
 import { enter, startFault } from './identities.ts';
-import { goTo, place } from './place.ts';
 
-/** @param isWithin in a dialog of somebody who is logged in already. */
-export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
+/** @param done for the dialog of somebody who is logged in already. */
+export function Login({ done }: { readonly done?: () => void }) {
   const [fault, setFault] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent) => {
@@ -17,7 +16,7 @@ export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
     setFault(undefined);
     try {
       await enter(String(form.get('client')), String(form.get('secret')));
-      if (isWithin || place.value.page === 'log-in') goTo('');
+      done?.();
     } catch (error) {
       setFault(error);
     } finally {
@@ -40,7 +39,7 @@ export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
       </button>
     </form>
   );
-  if (isWithin) return form;
+  if (done !== undefined) return form;
   return (
     <main class="login">
       <h1>

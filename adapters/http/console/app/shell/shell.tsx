@@ -1,15 +1,16 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { made } from '../api/made.ts';
 import { About } from '../parts/about.tsx';
 import { Calls } from '../parts/calls.tsx';
 import { Said } from '../parts/said.tsx';
+import { AnotherLogin, openLogin } from './another-login.tsx';
 import { choose, current, identities, leave } from './identities.ts';
 import { Login } from './login.tsx';
 import { OpenPage } from './open-page.tsx';
 import { Openable } from './openable.ts';
 import { PAGES, type PageEntry } from './pages.ts';
 import { Palette } from './palette.tsx';
-import { goTo, linkTo, place } from './place.ts';
+import { linkTo, place } from './place.ts';
 
 /** The frame of every page: who one is, where one can go, and what was asked of the service. */
 export function Shell() {
@@ -100,7 +101,7 @@ function WhoAmI() {
           ))}
         </select>
       </label>
-      <button type="button" class="quiet" onClick={() => goTo('log-in')}>
+      <button type="button" class="quiet" onClick={openLogin}>
         Add
         <About about="a client" />
       </button>
@@ -109,27 +110,6 @@ function WhoAmI() {
       </button>
       <AnotherLogin />
     </div>
-  );
-}
-
-/** Somebody who looks after an issuer and a verifier is two clients. */
-function AnotherLogin() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const isWanted = place.value.page === 'log-in';
-  useEffect(() => {
-    if (isWanted && !dialog.current?.open) dialog.current?.showModal();
-    if (!isWanted && dialog.current?.open) dialog.current?.close();
-  }, [isWanted]);
-  return (
-    <dialog ref={dialog} aria-labelledby="another" onClose={() => isWanted && history.back()}>
-      {isWanted && (
-        <article>
-          <h2 id="another">Log in as another client</h2>
-          <p>You stay logged in as the one you are, and choose at the top which one you are.</p>
-          <Login isWithin />
-        </article>
-      )}
-    </dialog>
   );
 }
 

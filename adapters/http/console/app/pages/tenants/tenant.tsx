@@ -4,6 +4,7 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
+import { openLogin } from '../../shell/another-login.tsx';
 import { choose, type Identity, identities } from '../../shell/identities.ts';
 import { goTo, linkTo } from '../../shell/place.ts';
 
@@ -110,9 +111,12 @@ function Clients({ tenant: { clients } }: { readonly tenant: Tenant }) {
     <section aria-labelledby="clients">
       <h2 id="clients">Clients</h2>
       <p>
-        Credentials, questions and sessions of a tenant are for its clients: log in as one (
-        <a href={linkTo('log-in')}>Add</a>), and choose at the top who you are.
+        Credentials, questions and sessions of a tenant are for its clients: log in as one, and choose at the
+        top who you are.
       </p>
+      <button type="button" class="quiet" onClick={openLogin}>
+        Log in as a client
+      </button>
       {clients.length === 0 && <p class="empty">It has none.</p>}
       <ul>
         {clients.map(({ clientId, roles }) => (
