@@ -88,6 +88,17 @@ describe('the first walk of somebody who does not see', function () {
     expect(await focused(page)).to.match(/^Calls/);
   });
 
+  it('hears how much a filter leaves', async () => {
+    await page.getByRole('link', { name: 'Sessions', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await heading('Sessions').waitFor();
+    await heardOf(page, /Sessions: 2 shown/);
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('expired');
+    await heardOf(page, /Sessions: 0 shown/);
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('failed');
+    await heardOf(page, /Sessions: 1 shown/);
+  });
+
   it('stays at the choice of who one is, whatever page that opens', async () => {
     const choice = page.getByLabel('You are');
     await choice.focus();
