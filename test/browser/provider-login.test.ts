@@ -89,6 +89,12 @@ describe('a login to the console at the provider of the operator', function () {
       await page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])'),
     ).to.equal('[{},{},""]');
     expect(await page.getByLabel('Client id').count()).to.equal(0);
+    // Where there are no secrets nobody is asked for one.
+    await page.getByRole('button', { name: 'Add (a client)' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Log in as another client' });
+    await dialog.getByRole('button', { name: /^Log in at/ }).waitFor();
+    expect(await dialog.getByLabel('Client secret').count()).to.equal(0);
+    await expectAccessible(page, 'another login');
   });
 
   it('takes no answer to a login that this window did not begin, nor of another provider', async () => {

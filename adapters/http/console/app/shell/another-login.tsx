@@ -29,7 +29,6 @@ export function AnotherLogin() {
       {isOpen && (
         <article>
           <h2 id="another">Log in as another client</h2>
-          <p>You stay logged in as the one you are, and choose at the top which one you are.</p>
           <Login done={done} />
         </article>
       )}

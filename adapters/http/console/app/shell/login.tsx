@@ -39,7 +39,18 @@ export function Login({ done }: { readonly done?: () => void }) {
       </button>
     </form>
   );
-  if (done !== undefined) return form;
+  if (done !== undefined)
+    return (
+      <ByProvider
+        before={<p>You leave this window for it, and come back as who you are there alone.</p>}
+        otherwise={
+          <>
+            <p>You stay logged in as the one you are, and choose at the top which one you are.</p>
+            {form}
+          </>
+        }
+      />
+    );
   return (
     <main class="login">
       <h1>
@@ -64,7 +75,7 @@ export function Login({ done }: { readonly done?: () => void }) {
 }
 
 /** Where a provider of the operator gives access tokens, clients have no secrets here. */
-function ByProvider({ otherwise }: { readonly otherwise: VNode }) {
+function ByProvider({ before, otherwise }: { readonly before?: VNode; readonly otherwise: VNode }) {
   const [provider, setProvider] = useState<Provider>();
   const [fault, setFault] = useState<unknown>();
   useEffect(() => {
@@ -75,6 +86,7 @@ function ByProvider({ otherwise }: { readonly otherwise: VNode }) {
   if (provider === undefined) return fault === undefined ? otherwise : <Problem fault={fault} />;
   return (
     <>
+      {before}
       <button type="button" onClick={() => leaveFor(provider).catch(setFault)}>
         Log in at {new URL(provider.issuer).host}
       </button>
