@@ -6,7 +6,9 @@ import { TEXTS } from '../../adapters/http/pages/languages.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { expectAccessible } from './support/accessible.ts';
 import { openBrowser, openWindow } from './support/browser.ts';
+import { hindrances, LOOKS, lookAs } from './support/for-everybody.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
@@ -167,6 +169,19 @@ describe('Pages for users, in a browser', function () {
       }
       await context.close();
     }
+  });
+
+  it('hinder nobody who enlarges them, has colours of their own, or does not see', async () => {
+    const { context, page } = await openWindow(browser as Browser, service.address);
+    for (const [name, address] of Object.entries(pages)) {
+      await page.goto(address);
+      for (const look of LOOKS) {
+        await lookAs(page, look);
+        expect(await hindrances(page), `${name}, ${look.name}`).to.deep.equal([]);
+        if (look.media?.forcedColors === 'active') await expectAccessible(page, name);
+      }
+    }
+    await context.close();
   });
 
   it('are used by keyboard, where one sees what has the focus', async () => {
