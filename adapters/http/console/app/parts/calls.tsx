@@ -27,9 +27,13 @@ export function Calls({ close }: { readonly close: () => void }) {
             <span class="fine">
               {call.status} · {Math.round(call.ms)} ms
             </span>
-            <Copy text={asCurl(call)} label="Copy as curl" about={`${call.method} ${call.address}`} />
             <Copy
-              text={asTypeScript(call)}
+              text={asCurl(call, location.origin)}
+              label="Copy as curl"
+              about={`${call.method} ${call.address}`}
+            />
+            <Copy
+              text={asTypeScript(call, location.origin)}
               label="Copy as TypeScript"
               about={`${call.method} ${call.address}`}
             />
