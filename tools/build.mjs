@@ -113,6 +113,18 @@ export async function bundleDemo() {
   return { files, notices: noticesOf(inputs) };
 }
 
+/** Each page begins with what pages share, which makes one file of that. */
+const sharedByPages = {
+  name: 'shared-by-pages',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]console[\\/]app[\\/]pages[\\/].*\.tsx$/ }, ({ path }) => {
+      const shared = join(ROOT, CONSOLE, 'shell/shared.ts');
+      const source = readFileSync(path, 'utf8');
+      return { contents: `import ${JSON.stringify(shared)};\n${source}`, loader: 'tsx' };
+    });
+  },
+};
+
 /**
  * The browser's part of the console, with everything that it is made of: nothing comes from elsewhere when it runs, and what a
  * page needs is loaded with that page. The manifest names the files that it begins with.
@@ -128,6 +140,7 @@ async function bundleConsole() {
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
     splitting: true,
+    plugins: [...BROWSER_OPTIONS.plugins, sharedByPages],
     jsx: 'automatic',
     jsxImportSource: 'preact',
     metafile: true,

@@ -10,11 +10,12 @@ import { type Applied, apply } from './apply.ts';
 import { missingConfigurations } from './apply-client.ts';
 import { type Described, type Document, described, faultsOf, readDocument } from './documents.ts';
 import { inDryRun } from './dry-run.ts';
+import { endedTenants } from './ended-tenants.ts';
 import type { Outcome } from './outcome.ts';
 import { putPlaceholder } from './placeholders.ts';
 
 export type CheckedFolder = {
-  /** By tenant, in the order of their names. */
+  /** By tenant, in the order of their names, without those whose time is over. */
   readonly documents: ReadonlyMap<TenantId, readonly Document[]>;
   /** What the import would do. */
   readonly outcomes: ReadonlyMap<Document, Outcome>;
@@ -48,6 +49,8 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
       if (own.every(({ kind }) => kind !== 'tenant')) missing.push({ kind: 'tenant', tenant, id: tenant });
       byTenant.set(tenant, own);
     }
+    const ended = await endedTenants(this.ports, byTenant);
+    for (const tenant of ended.keys()) byTenant.delete(tenant);
     const { outcomes, refused, warnings } = await plan(this.ports, byTenant, missing);
     for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
     const readable = (all: readonly FolderFault[]) =>
@@ -58,7 +61,8 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
     return {
       documents: byTenant,
       outcomes,
-      ...{ faults: readable(faults), warnings: readable(warnings), advice: readable(advice) },
+      ...{ faults: readable(faults), advice: readable(advice) },
+      warnings: readable([...ended.values(), ...warnings]),
     };
   }
 }

@@ -6,6 +6,7 @@ import {
   statusAt,
 } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
+import { isServing } from '../../domain/tenants/tenant-end.ts';
 import type { Listener } from '../caller.ts';
 import { rightsOf } from '../clients/rights.ts';
 import { WORLD } from '../known.ts';
@@ -152,21 +153,27 @@ function patience(session: Followed, rights: ListenerRights, now: Date): number 
 class ListenerRights {
   readonly #tenantConfigurations: TenantConfigurations;
   #caller: Listener;
+  #tenantEndsAt: Date | undefined;
 
   constructor(tenantConfigurations: TenantConfigurations, caller: Listener) {
     this.#tenantConfigurations = tenantConfigurations;
     this.#caller = caller;
+    this.#tenantEndsAt = caller.configured.state.endsAt ?? undefined;
   }
 
-  /** The end of the access token: a stream gives no more than the requests that the token is good for. */
+  /** The end of the access token, or of the tenant: a stream gives no more than the requests that the token is good for. */
   get expiresAt(): Date {
     const { access, endsAt = access.expiresAt } = this.#caller;
-    return endsAt < access.expiresAt ? endsAt : access.expiresAt;
+    return [endsAt, this.#tenantEndsAt ?? endsAt].reduce(
+      (first, end) => (end < first ? end : first),
+      access.expiresAt,
+    );
   }
 
   /** @param head the tenant as it stands now. The client is looked up again only when something of it changed. */
   async cover(session: Session, head: TenantState, now: Date): Promise<boolean> {
-    if (head.status !== 'active') return false;
+    if (!isServing(head, now)) return false;
+    this.#tenantEndsAt = head.endsAt ?? undefined;
     if (head.revision !== this.#caller.configured.state.revision) {
       const configured = this.#tenantConfigurations.of(head);
       const rights = await rightsOf(this.#caller.access, configured, now);

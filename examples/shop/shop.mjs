@@ -27,8 +27,19 @@ const orders = new Map();
 const orderOfSession = new Map();
 const MAX_ORDERS = 10_000;
 
+/** Nobody gives a browser another order than its own: a name that begins so is set by this host alone, and by https. */
+const IS_HTTPS = SHOP_URL.startsWith('https:');
+const COOKIE = IS_HTTPS ? '__Host-order' : 'order';
+
 const app = express();
 app.disable('x-powered-by');
+app.use((request, response, next) => {
+  response.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Frame-Options': 'DENY' });
+  // A form of another site orders nothing in the name of whoever looks at it.
+  if (request.method === 'POST' && request.get('sec-fetch-site') === 'cross-site')
+    return response.status(403).send('Order on the page of the shop');
+  next();
+});
 
 app.get('/', (_request, response) => {
   response.send(shopPage());
@@ -44,7 +55,7 @@ app.post('/orders', async (_request, response) => {
   orderOfSession.set(made.session, id);
   void follow(id, made.session);
   // What the wallet answers counts for this browser alone.
-  response.cookie('order', id, { httpOnly: true, sameSite: 'lax', secure: SHOP_URL.startsWith('https:') });
+  response.cookie(COOKIE, id, { httpOnly: true, sameSite: 'lax', secure: IS_HTTPS });
   response.redirect(303, '/order');
 });
 
@@ -103,8 +114,8 @@ async function follow(id, session) {
 }
 
 function orderOf(request) {
-  const [, id] = /(?:^|; )order=([\w-]+)/.exec(request.headers.cookie ?? '') ?? [];
-  return orders.get(id);
+  const cookies = (request.headers.cookie ?? '').split('; ').map((pair) => pair.split('='));
+  return orders.get(cookies.find(([name]) => name === COOKIE)?.[1]);
 }
 
 /** The question, written anew at each start: what is in this file is what is asked. */

@@ -55,6 +55,13 @@ app.post(
 const staff = express.Router();
 app.use('/staff', staff);
 
+/** A login that is in a cookie comes with the forms of other sites, too. */
+staff.use((request, response, next) => {
+  if (!['same-origin', undefined].includes(request.get('sec-fetch-site')))
+    return response.status(403).json({ error: 'not from another site' });
+  next();
+});
+
 staff.param('number', (_request, response, next, number) => {
   response.locals.student = students.get(number);
   if (response.locals.student === undefined) response.status(404).json({ error: 'no such student' });

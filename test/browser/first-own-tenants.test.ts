@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { openBrowser, type Watched } from './support/browser.ts';
 import { ConsoleService } from './support/console-service.ts';
+import { press } from './support/keyboard.ts';
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
@@ -39,30 +40,30 @@ describe('who makes an issuer and a verifier in the console', function () {
   async function tenant(id: string, name: string): Promise<void> {
     await asRoot();
     await go('Tenants');
-    await button(page, 'New tenant').click();
+    await press(page, 'New tenant');
     const dialog = page.getByRole('dialog', { name: 'New tenant' });
     await dialog.getByLabel(/^Id/).fill(id);
     await dialog.getByLabel(/^Name/).fill(name);
     await dialog.getByRole('button', { name: 'New tenant' }).click();
     await page.getByText('you are its administrator now').waitFor();
   }
-  const inPhone = () => button(page, 'Open in the phone of this window').click();
+  const inPhone = () => press(page, 'Open in the phone of this window');
 
   it('has a tenant and a type, and issues it to the phone', async () => {
     await tenant('my-school', 'My school');
     await go('Credentials');
-    await button(page, 'New credential').click();
+    await press(page, 'New credential');
     await page.getByLabel('Id', { exact: true }).fill('degree');
     await page.getByLabel('Name (en)').fill('Degree');
-    await button(page, 'Import claims').first().click();
+    await press(page, 'Import claims');
     const dialog = page.getByRole('dialog', { name: 'Import claims' });
     await dialog.getByLabel('From').selectOption('diploma');
     await dialog.getByRole('button', { name: 'Import claims' }).click();
-    await button(page, 'Make it').click();
-    await button(page, 'Offer it').first().click();
+    await press(page, 'Make it');
+    await press(page, 'Offer it');
     await page.getByRole('dialog').getByRole('button', { name: 'Offer it' }).click();
     await inPhone();
-    await page.locator('.phone').getByRole('button', { name: 'Add' }).click();
+    await press(page, 'Add', '#phone');
     await page.getByText('now in this phone').waitFor();
   });
 

@@ -2,10 +2,13 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
 import type { Browser } from 'playwright-core';
+import { TEXTS } from '../../adapters/http/pages/languages.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { expectAccessible } from './support/accessible.ts';
 import { openBrowser, openWindow } from './support/browser.ts';
+import { hindrances, LOOKS, lookAs } from './support/for-everybody.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
@@ -57,6 +60,27 @@ const FOCUS = `({
   name: document.activeElement.id || document.activeElement.tagName,
   style: getComputedStyle(document.activeElement).outlineStyle,
 })`;
+/** Texts of a page but those that say themselves in which language they are, names, and code. */
+const WORDS = `(() => {
+  const words = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode())
+    if (!node.parentElement.closest('body [lang], code, bdi, time, strong, .card, header, svg, .cards li li'))
+      words.push(node.textContent.trim());
+  const time = [...document.querySelectorAll('time')].map(({ textContent }) => textContent);
+  return {
+    language: document.documentElement.lang,
+    width: document.documentElement.scrollWidth,
+    title: document.title.replace('Vidimus', ''),
+    words: words.filter((word) => /\\p{L}{2}/u.test(word) && word !== 'Vidimus'),
+    time,
+  };
+})()`;
+type Words = Pick<Looked, 'language' | 'width'> & {
+  readonly title: string;
+  readonly words: readonly string[];
+  readonly time: readonly string[];
+};
 /** The shortest and the longest words, and another alphabet. */
 const LANGUAGES = ['en', 'bg', 'de', 'fi', 'ga'];
 
@@ -126,6 +150,39 @@ describe('Pages for users, in a browser', function () {
       }
     });
   }
+
+  it('are in each of the languages, fit, and have no words left in English', async () => {
+    const english = new Map<string, readonly string[]>();
+    for (const locale of ['en', ...Object.keys(TEXTS).filter((language) => language !== 'en')]) {
+      const { context, page } = await openWindow(browser as Browser, service.address, { width: 320, locale });
+      for (const [name, address] of Object.entries(pages)) {
+        await page.goto(address, { waitUntil: 'domcontentloaded' });
+        const { language, width, words, title, time } = (await page.evaluate(WORDS)) as Words;
+        const what = `${name} in ${locale}`;
+        expect([language, width], what).to.deep.equal([locale, 320]);
+        if (locale === 'en') english.set(name, [title, ...words, ...time]);
+        const left = [title, ...words, ...time].filter(
+          (word) => word !== '' && english.get(name)?.includes(word),
+        );
+        expect(words.length, what).to.be.at.least(1);
+        if (locale !== 'en') expect(left, what).to.deep.equal([]);
+      }
+      await context.close();
+    }
+  });
+
+  it('hinder nobody who enlarges them, has colours of their own, or does not see', async () => {
+    const { context, page } = await openWindow(browser as Browser, service.address);
+    for (const [name, address] of Object.entries(pages)) {
+      await page.goto(address);
+      for (const look of LOOKS) {
+        await lookAs(page, look);
+        expect(await hindrances(page), `${name}, ${look.name}`).to.deep.equal([]);
+        if (look.media?.forcedColors === 'active') await expectAccessible(page, name);
+      }
+    }
+    await context.close();
+  });
 
   it('are used by keyboard, where one sees what has the focus', async () => {
     const { context, page } = await openWindow(browser as Browser, service.address);

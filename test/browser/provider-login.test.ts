@@ -89,6 +89,12 @@ describe('a login to the console at the provider of the operator', function () {
       await page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])'),
     ).to.equal('[{},{},""]');
     expect(await page.getByLabel('Client id').count()).to.equal(0);
+    // Where there are no secrets nobody is asked for one.
+    await page.getByRole('button', { name: 'Add (a client)' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Log in as another client' });
+    await dialog.getByRole('button', { name: /^Log in at/ }).waitFor();
+    expect(await dialog.getByLabel('Client secret').count()).to.equal(0);
+    await expectAccessible(page, 'another login');
   });
 
   it('takes no answer to a login that this window did not begin, nor of another provider', async () => {
@@ -96,11 +102,30 @@ describe('a login to the console at the provider of the operator', function () {
     await foreign.getByText('not begun in this window').waitFor();
     const mixed = await visit((back) => back.searchParams.set('iss', 'https://evil.example'));
     await mixed.getByText('comes from another provider').waitFor();
+    // The metadata say that the provider names itself in answers (RFC 9207 section 2.4).
+    const unnamed = await visit((back) => back.searchParams.delete('iss'));
+    await unnamed.getByText('comes from another provider').waitFor();
     const refused = await visit((back) => {
       back.searchParams.delete('code');
       back.searchParams.set('error', 'access_denied');
     });
     await refused.getByText('The provider refused: access_denied').waitFor();
+  });
+
+  it('leaves nothing of an answer in the address and the history, whoever sent it', async () => {
+    const page = await (browser as Browser).newPage();
+    await page.goto(
+      `${service.address}/console?code=of-somebody-else&error_description=call+this+number#tenants`,
+    );
+    await page.getByRole('button', { name: /^Log in at/ }).waitFor();
+    expect(page.url()).to.equal(`${service.address}/console#tenants`);
+    expect(await page.content()).not.to.include('call this number');
+    const injected = await visit((back) => back.searchParams.set('code', 'of-somebody-else'));
+    await injected.getByText('The provider gives no access token').waitFor();
+    expect(injected.url()).to.equal(`${service.address}/console#tenants`);
+    expect(await injected.evaluate('sessionStorage.length')).to.equal(0);
+    await injected.reload();
+    await injected.getByRole('button', { name: /^Log in at/ }).waitFor();
   });
 
   it('lets the page call the provider and nobody else', async () => {

@@ -25,8 +25,8 @@ async function main({ keep: isKept, once, eu }: Options): Promise<void> {
   const began = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-demo-'));
   const backend = await startBackend('demo-backend-key');
-  // A service that stays is where it is looked for.
-  const wanted = keep ? Number(process.env['PORT'] ?? '') : 0;
+  // A service is where it is looked for, also one that only runs through.
+  const wanted = Number(process.env['PORT'] ?? '');
   const port = wanted > 0 ? wanted : await freePort(createServer);
   const address = `http://localhost:${port}`;
   headline(eu ? EU_HEADLINE : 'Vidimus: a credential is issued, presented, verified and revoked');

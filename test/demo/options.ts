@@ -8,7 +8,8 @@ export const USAGE = `usage: ${process.env['VIDIMUS_USAGE'] ?? 'npm run demo -- 
   --eu     under the profile \`eu\`: with a registrar, a wallet provider and their trust lists
   --keep   leaves the service running, as in a terminal, and prints a link to a playground in the browser
   --once   ends when everything happened, also in a terminal
-  --help   says this`;
+  --help   says this
+PORT names the port of the service; otherwise it takes a free one.`;
 
 export function readOptions(given: readonly string[]): Options | 'help' | { readonly fault: string } {
   try {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
@@ -40,4 +40,35 @@ describe('The demo', function () {
       child.kill('SIGKILL');
     }
   });
+
+  it('runs through with --once where PORT says', async () => {
+    const port = await freePort(createServer);
+    const { code, output } = await run({ PORT: String(port) });
+    expect(code, output).to.equal(0);
+    expect(output).to.include(`http://localhost:${port}`);
+  });
+
+  it('says with --once, too, that PORT is taken', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const { code, output } = await run({ PORT: String(port) });
+    other.close();
+    expect(code).to.equal(1);
+    expect(output).to.include(`port ${port} is taken; set PORT to another one`);
+  });
 });
+
+async function run(environment: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [DEMO, '--once'], {
+    env: { ...bareEnvironment(), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, output };
+}

@@ -152,6 +152,22 @@ describe('The examples', function () {
       await present(uri, false);
       expect(await endOf(cookie)).to.equal('refused');
     });
+
+    it('takes no order of another site, and by https no order that another host put into the browser', async () => {
+      shop = await start('shop/shop.mjs', settings);
+      const headers = { 'Sec-Fetch-Site': 'cross-site' };
+      const foreign = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual', headers });
+      expect([foreign.status, foreign.headers.get('set-cookie')]).to.deep.equal([403, null]);
+      await endPrograms();
+      shop = await start('shop/shop.mjs', { ...settings, SHOP_URL: 'https://shop.example' });
+      const ordered = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
+      const [, id = ''] =
+        /^__Host-order=([\w-]+); Path=\/; HttpOnly; Secure; SameSite=Lax$/.exec(
+          ordered.headers.get('set-cookie') ?? '',
+        ) ?? [];
+      expect(await stateOf(`__Host-order=${id}`)).to.equal('waiting');
+      expect(await stateOf(`order=${id}; x__Host-order=${id}`)).to.equal('unknown');
+    });
   });
 
   it('university: issues by a signed webhook, later where nobody signed yet, and revokes', async () => {
@@ -197,6 +213,10 @@ describe('The examples', function () {
       await wallet.present(await wallet.readRequest(asked.uri), diploma).catch(() => undefined);
       return (await client.waitForSession(asked.session, { timeoutMs: 10_000 })).status;
     };
+    expect(await outcome()).to.equal('completed');
+    const headers = { 'Sec-Fetch-Site': 'cross-site' };
+    const foreign = await fetch(`${url}/staff/students/4711/revoke`, { method: 'POST', headers });
+    expect(foreign.status, 'a form of another site').to.equal(403);
     expect(await outcome()).to.equal('completed');
     expect((await staff('4711/revoke')).status).to.equal(204);
     expect(await outcome()).to.equal('failed');

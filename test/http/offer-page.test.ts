@@ -142,7 +142,7 @@ describe('The page of an offer', () => {
   it('says that a code will be asked for, and not which', async () => {
     const { pageUrl } = await offer({ tx_code: '493536' });
     const { text } = await open(pageUrl);
-    expect(text).to.include('Your wallet will ask you for a code. Ministry gives it to you');
+    expect(text).to.include('Your wallet will ask you for a code. <bdi>Ministry</bdi> gives it to you');
     expect(text).to.not.include('493536');
     expect((await open((await offer()).pageUrl)).text).to.not.include('ask you for a code');
   });

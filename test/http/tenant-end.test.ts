@@ -4,6 +4,8 @@ import { RemoveEndedTenants } from '../../application/tenants/remove-ended-tenan
 import { obtain } from '../../bootstrap/wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
+import { created, offerBody } from '../support/populated.ts';
+import { openStream } from '../support/sse.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for what ends 0123456789';
@@ -83,6 +85,44 @@ for (const kind of databases()) {
       expect((await service.call('GET', '/issuer/credentials', { token })).status).to.equal(403);
       const json = { grant_type: 'client_credentials', client_id: 'trial-admin', client_secret: secret };
       expect((await service.call('POST', '/oauth2/token', { json })).status).to.equal(401);
+    });
+
+    it('looks to everybody as one that never was, and ends the streams of its sessions', async () => {
+      const { token } = await createTenant(service, 'trial');
+      const post = (path: string, json: object) => created(service, token, path, json);
+      const card = {
+        id: 'card',
+        vct: 'urn:card:1',
+        config: { format: 'dc+sd-jwt' },
+        claims: { name: 'Ada' },
+      };
+      await post('/issuer/credentials', card);
+      const { uri, session, pageUrl } = await post('/issuer/offer', offerBody('card'));
+      const offer = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
+      const ends = inMs(2_000);
+      await call('PATCH', '/tenant/trial', { endsAt: ends });
+      expect((await service.call('GET', pageUrl)).text).to.include('Tenant trial');
+      const headers = { Authorization: `Bearer ${token}` };
+      const stream = await openStream(`${service.address}/session/${session}/events`, headers);
+      expect((await stream.next())?.data.status).to.equal('active');
+      // Nothing more comes, and it ends by itself: a heartbeat would come later than this waits.
+      expect(await stream.next()).to.equal(undefined);
+      expect(Date.now()).to.be.within(Date.parse(ends), Date.parse(ends) + 2_000);
+      for (const address of [pageUrl, offer, `${service.address}/trial/authorize?client_id=x`]) {
+        for (const accept of ['text/html', 'application/json']) {
+          const look = async (at: string) => {
+            const { status, text } = await service.call('GET', at, { headers: { Accept: accept } });
+            // The reference of the request is another one each time.
+            return [
+              status,
+              text.replaceAll(/[0-9a-z]+-[0-9a-z]+(?=<|")/g, '…').replaceAll('nobody', 'trial'),
+            ];
+          };
+          expect(await look(address), address).to.deep.equal(
+            await look(address.replace('/trial/', '/nobody/')),
+          );
+        }
+      }
     });
 
     it('does not come back, whatever is written to it before it is removed', async () => {

@@ -1,7 +1,7 @@
 import type { Consent } from '../../../application/oauth/consents.ts';
 import { cardsOf } from './cards.ts';
 import { LANGUAGE_PARAMETER, TEXTS } from './languages.ts';
-import { escapeHtml, fill, fillText, type Markup, named } from './markup.ts';
+import { escapeHtml, fill, fillText, type Markup, within } from './markup.ts';
 import { type Page, page, type Reader, tenantName } from './page.ts';
 
 /** Asks the user whether the wallet shall have the credentials. */
@@ -10,7 +10,7 @@ export function consentPage(consent: Consent, reader: Reader): Page {
   const { language } = reader;
   const texts = TEXTS[language];
   const shown = tenantName(look, reader);
-  const issuer = named(shown, language);
+  const issuer = within(shown, language);
   const cards = cardsOf(credentials, reader, texts.contains);
   const hidden = Object.entries(fields)
     .map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`)

@@ -32,6 +32,11 @@ export function inlineImage(uri: string | undefined): Markup {
 
 type Named = { readonly name: string; readonly locale?: string | undefined };
 
+/** A name within a sentence: what somebody calls itself cannot turn the words around it. */
+export function within(one: Named, language: string): Markup {
+  return `<bdi>${named(one, language)}</bdi>`;
+}
+
 /** A name in its own language, where that is another than that of the page: for who has it read out. */
 export function named({ name, locale }: Named, language: string): Markup {
   const isOther = locale !== undefined && locale.toLowerCase().split('-')[0] !== language;

@@ -1,7 +1,7 @@
 import type { OfferPage } from '../../../application/sessions/show-offer-page.ts';
 import { cardsOf, wholeCredential } from './cards.ts';
 import { displayFor, TEXTS } from './languages.ts';
-import { escapeHtml, fill, fillText, type Markup, named } from './markup.ts';
+import { escapeHtml, fill, fillText, type Markup, named, within } from './markup.ts';
 import { type Page, page, type Reader, tenantName } from './page.ts';
 
 type OpenPage = Extract<OfferPage, { standing: 'open' }>;
@@ -31,7 +31,7 @@ async function openPage({ look, kind, invitation }: OpenPage, reader: Reader): P
   const { language } = reader;
   const texts = TEXTS[language];
   const shown = tenantName(look, reader);
-  const who = named(shown, language);
+  const who = within(shown, language);
   const isOffer = kind === 'issuance';
   const title = isOffer ? texts.offerTitle : texts.requestTitle;
   const credentials = isOffer

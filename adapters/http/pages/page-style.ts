@@ -16,6 +16,7 @@ footer { border-top: 1px solid; font-size: .9375rem; padding-bottom: 1.5rem; pad
 footer a { display: inline-block; margin-right: 1.25rem; padding: .5rem 0; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1rem; }
 a { color: var(--line); }
+li > a:only-child, p > a:only-child { display: inline-block; padding: .25rem 0; }
 ul { padding-left: 1.25rem; }
 .cards { list-style: none; padding: 0; }
 .cards > li { margin-bottom: 1.5rem; }

@@ -7,11 +7,11 @@ import { openWindow, type Watched } from './browser.ts';
 /** A service with the console as it is built now, and windows of people who look at it. */
 export class ConsoleService {
   readonly service: TestService;
-  readonly #browser: Browser;
+  readonly browser: Browser;
 
   private constructor(service: TestService, browser: Browser) {
     this.service = service;
-    this.#browser = browser;
+    this.browser = browser;
   }
 
   static async start(
@@ -28,7 +28,7 @@ export class ConsoleService {
 
   /** Opens a page as the person who started the service. */
   async open(page: string, look: Parameters<typeof openWindow>[2] = {}): Promise<Watched> {
-    const watched = await openWindow(this.#browser, this.address, look);
+    const watched = await openWindow(this.browser, this.address, look);
     const ticket = this.service.service.container.get(ConsoleTickets).issue();
     await watched.page.goto(`${this.address}/console#${page}?ticket=${ticket}`);
     return watched;
@@ -36,7 +36,7 @@ export class ConsoleService {
 
   /** Opens a page as a client. */
   async openAs(page: string, clientId: string, secret: string, look: Parameters<typeof openWindow>[2] = {}) {
-    const watched = await openWindow(this.#browser, this.address, look);
+    const watched = await openWindow(this.browser, this.address, look);
     await watched.page.goto(`${this.address}/console#${page}`);
     await watched.page.getByLabel('Client id').fill(clientId);
     await watched.page.getByLabel('Client secret').fill(secret);
@@ -47,6 +47,6 @@ export class ConsoleService {
 
   async close(): Promise<void> {
     await this.service.close();
-    await this.#browser.close();
+    await this.browser.close();
   }
 }

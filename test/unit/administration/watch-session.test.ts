@@ -125,6 +125,22 @@ describe('A stream of session statuses', () => {
     await steps().recordOutcome(session, 'complete', {}, world.clock.now());
   }
 
+  it('ends with the time of the tenant, before that is removed', async () => {
+    const endsAt = new Date(since + 20_000);
+    await world.store.forTenant(
+      ACME,
+      async ({ tenant }) => tenant.save({ ...(await tenant.get()), endsAt }),
+      { by: 'system' },
+    );
+    const { ended } = await listen();
+    await pass(15_000);
+    expect(heard).to.deep.equal(['1 active', 'heartbeat']);
+    await pass(5_000);
+    await ended;
+    expect(heard.at(-1)).to.equal('end');
+    expect(world.clock.now().getTime()).to.equal(endsAt.getTime());
+  });
+
   it('tells the present at once, each change when it is woken, and ends with the session', async () => {
     const { ended } = await listen();
     expect(heard).to.deep.equal(['1 active']);

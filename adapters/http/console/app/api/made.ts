@@ -38,18 +38,23 @@ function masked(value: unknown): unknown {
   );
 }
 
-export function asCurl({ method, address, body, isAuthorized }: Made): string {
-  const parts = [`curl -sS${method === 'GET' ? '' : ` -X ${method}`} '${location.origin}${address}'`];
+/** One command of a shell, whatever stands in the address of this page, which somebody may have made up, or in a body. */
+export function asCurl({ method, address, body, isAuthorized }: Made, origin: string): string {
+  const parts = [`curl -sS${method === 'GET' ? '' : ` -X ${method}`} ${quoted(origin + address)}`];
   if (isAuthorized) parts.push(`-H "Authorization: Bearer $TOKEN"`);
   if (body !== undefined) {
     parts.push("-H 'Content-Type: application/json'");
-    parts.push(`-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
+    parts.push(`-d ${quoted(JSON.stringify(body))}`);
   }
   return parts.join(' \\\n  ');
 }
 
-export function asTypeScript({ method, address, body, isAuthorized }: Made): string {
-  const lines = [`const answer = await fetch(${JSON.stringify(location.origin + address)}, {`];
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export function asTypeScript({ method, address, body, isAuthorized }: Made, origin: string): string {
+  const lines = [`const answer = await fetch(${JSON.stringify(origin + address)}, {`];
   if (method !== 'GET') lines.push(`  method: '${method}',`);
   const headers = [
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the program that is copied

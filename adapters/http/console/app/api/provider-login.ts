@@ -13,6 +13,7 @@ type Metadata = {
   readonly issuer: string;
   readonly authorization_endpoint: string;
   readonly token_endpoint: string;
+  readonly authorization_response_iss_parameter_supported?: boolean;
 };
 
 /** For the time that the window is at the provider; a page knows nothing else of another one. */
@@ -43,19 +44,22 @@ export type Returned = { readonly access_token: string; readonly expires_in: num
 
 /** @returns what the provider gave; undefined when nobody comes from there. @throws Error when it refused, or the answer is not for us. */
 export async function comeBack(): Promise<Returned | undefined> {
+  if (location.search === '') return undefined;
   const answer = new URLSearchParams(location.search);
-  if (!answer.has('state')) return undefined;
   const kept = sessionStorage.getItem(KEPT);
   sessionStorage.removeItem(KEPT);
   const begun = kept === null ? undefined : (JSON.parse(kept) as Begun);
-  // Neither code nor state stay in the address or the history.
-  history.replaceState(null, '', `${location.pathname}${begun?.place ?? ''}`);
+  // Nothing of an answer stays in the address or the history, whoever sent it.
+  history.replaceState(null, '', `${location.pathname}${begun?.place ?? location.hash}`);
+  if (!answer.has('state')) return undefined;
   if (begun === undefined || answer.get('state') !== begun.state)
     throw new Error('This login was not begun in this window. Begin again.');
-  const { issuer, token_endpoint: endpoint } = await metadataOf(begun.provider);
-  // RFC 9207: who answers is who was asked.
-  const from = answer.get('iss');
-  if (from !== null && from !== issuer) throw new Error('The answer comes from another provider.');
+  const metadata = await metadataOf(begun.provider);
+  const { issuer, token_endpoint: endpoint } = metadata;
+  // RFC 9207 section 2.4: who answers is who was asked, and says so where the metadata say that it does.
+  const isNamed = metadata.authorization_response_iss_parameter_supported === true;
+  const from = answer.get('iss') ?? (isNamed ? '' : issuer);
+  if (from !== issuer) throw new Error('The answer comes from another provider.');
   const code = answer.get('code');
   if (code === null)
     throw new Error(`The provider refused: ${answer.get('error_description') ?? answer.get('error')}`);

@@ -27,8 +27,16 @@ export function Calls({ close }: { readonly close: () => void }) {
             <span class="fine">
               {call.status} · {Math.round(call.ms)} ms
             </span>
-            <Copy text={asCurl(call)} label="Copy as curl" />
-            <Copy text={asTypeScript(call)} label="Copy as TypeScript" />
+            <Copy
+              text={asCurl(call, location.origin)}
+              label="Copy as curl"
+              about={`${call.method} ${call.address}`}
+            />
+            <Copy
+              text={asTypeScript(call, location.origin)}
+              label="Copy as TypeScript"
+              about={`${call.method} ${call.address}`}
+            />
           </li>
         ))}
       </ol>

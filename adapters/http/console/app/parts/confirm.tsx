@@ -1,11 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { About } from './about.tsx';
 import { Problem } from './problem.tsx';
 import { say } from './said.tsx';
 
 type Props = {
   /** On the button that asks. */
   readonly label: string;
+  /** What it is done to, where a page has several such buttons. */
+  readonly about?: string;
   readonly title: string;
   readonly children: ComponentChildren;
   /** @returns what to say when it is done. */
@@ -14,7 +17,7 @@ type Props = {
 };
 
 /** Something that is not done by accident: a button, a question, and what came of it. */
-export function Confirm({ label, title, children, act, isGrave = false }: Props) {
+export function Confirm({ label, about, title, children, act, isGrave = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [fault, setFault] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -37,6 +40,7 @@ export function Confirm({ label, title, children, act, isGrave = false }: Props)
     <>
       <button type="button" class={isGrave ? 'grave' : 'quiet'} onClick={() => dialog.current?.showModal()}>
         {label}
+        <About about={about} />
       </button>
       <dialog ref={dialog} aria-label={title}>
         <article>

@@ -1,6 +1,9 @@
+import { About } from './about.tsx';
 import { say } from './said.tsx';
 
-export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
+type Props = { readonly text: string; readonly label?: string; readonly about?: string };
+
+export function Copy({ text, label = 'Copy', about }: Props) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -12,6 +15,7 @@ export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly
   return (
     <button type="button" class="quiet small" onClick={copy}>
       {label}
+      <About about={about} />
     </button>
   );
 }

@@ -6,7 +6,7 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
   return (
     <figure class="json">
       <figcaption>
-        {label} <Copy text={text} />
+        {label} <Copy text={text} about={label} />
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too */}
       <pre tabIndex={0}>{text}</pre>

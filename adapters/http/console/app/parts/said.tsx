@@ -14,8 +14,7 @@ export function say(text: string): void {
 
 export function Said() {
   return (
-    <p role="status" class="said" hidden={said.value === ''}>
-      {said.value}
-    </p>
+    // It is there before it says something, or it would not be read out.
+    <div role="status">{said.value !== '' && <p class="said">{said.value}</p>}</div>
   );
 }

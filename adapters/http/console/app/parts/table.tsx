@@ -54,10 +54,29 @@ export function Table<Row>(props: Props<Row>) {
       setState({ rows, next, isBusy: false, fault });
     }
   };
-  if (state.fault !== undefined) return <Problem fault={state.fault} />;
-  if (state.rows.length === 0 && !state.isBusy) return <div class="empty">{empty}</div>;
+  // It is there before it says something, or it would not be read out.
+  const told = (
+    <p role="status" class="hidden">
+      {state.isBusy || state.fault !== undefined ? '' : `${caption}: ${state.rows.length} shown`}
+    </p>
+  );
+  if (state.fault !== undefined)
+    return (
+      <>
+        {told}
+        <Problem fault={state.fault} />
+      </>
+    );
+  if (state.rows.length === 0 && !state.isBusy)
+    return (
+      <>
+        {told}
+        <div class="empty">{empty}</div>
+      </>
+    );
   return (
     <>
+      {told}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too */}
       <section class="scroll" aria-label={caption} tabIndex={0}>
         <table aria-busy={state.isBusy}>

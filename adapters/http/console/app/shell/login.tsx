@@ -4,10 +4,9 @@ import { ask } from '../api/call.ts';
 import { leaveFor, type Provider } from '../api/provider-login.ts';
 import { Problem } from '../parts/problem.tsx';
 import { enter, startFault } from './identities.ts';
-import { goTo, place } from './place.ts';
 
-/** @param isWithin in a dialog of somebody who is logged in already. */
-export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
+/** @param done for the dialog of somebody who is logged in already. */
+export function Login({ done }: { readonly done?: () => void }) {
   const [fault, setFault] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent) => {
@@ -17,7 +16,7 @@ export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
     setFault(undefined);
     try {
       await enter(String(form.get('client')), String(form.get('secret')));
-      if (isWithin || place.value.page === 'log-in') goTo('');
+      done?.();
     } catch (error) {
       setFault(error);
     } finally {
@@ -40,7 +39,18 @@ export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
       </button>
     </form>
   );
-  if (isWithin) return form;
+  if (done !== undefined)
+    return (
+      <ByProvider
+        before={<p>You leave this window for it, and come back as who you are there alone.</p>}
+        otherwise={
+          <>
+            <p>You stay logged in as the one you are, and choose at the top which one you are.</p>
+            {form}
+          </>
+        }
+      />
+    );
   return (
     <main class="login">
       <h1>
@@ -65,7 +75,7 @@ export function Login({ isWithin = false }: { readonly isWithin?: boolean }) {
 }
 
 /** Where a provider of the operator gives access tokens, clients have no secrets here. */
-function ByProvider({ otherwise }: { readonly otherwise: VNode }) {
+function ByProvider({ before, otherwise }: { readonly before?: VNode; readonly otherwise: VNode }) {
   const [provider, setProvider] = useState<Provider>();
   const [fault, setFault] = useState<unknown>();
   useEffect(() => {
@@ -76,6 +86,7 @@ function ByProvider({ otherwise }: { readonly otherwise: VNode }) {
   if (provider === undefined) return fault === undefined ? otherwise : <Problem fault={fault} />;
   return (
     <>
+      {before}
       <button type="button" onClick={() => leaveFor(provider).catch(setFault)}>
         Log in at {new URL(provider.issuer).host}
       </button>

@@ -2,6 +2,7 @@ import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Problem } from '../parts/problem.tsx';
 import type { Identity } from './identities.ts';
+import { focus } from './keep-focus.ts';
 import type { PageEntry, PageProps } from './pages.ts';
 import { place } from './place.ts';
 
@@ -21,9 +22,15 @@ export function OpenPage({ entry, identity }: { readonly entry: PageEntry; reado
       isWanted = false;
     };
   }, [entry]);
+  const { id } = place.value;
+  useEffect(() => {
+    // Who chooses at the top who they are stays there.
+    if (loaded?.name !== entry.name || document.activeElement?.closest('select')) return;
+    const main = document.getElementById('content');
+    focus(main?.querySelector('h1') ?? main);
+  }, [loaded, entry, id]);
   if (loaded?.name !== entry.name) return <p aria-busy="true">Loading {entry.title}</p>;
   if (loaded.Page === undefined) return <Problem fault={loaded.fault} />;
-  const { id } = place.value;
   // Another client sees other things: nothing of what the page knew may stay.
   return <loaded.Page key={`${identity.clientId} ${id}`} identity={identity} id={id} />;
 }

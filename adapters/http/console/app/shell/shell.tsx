@@ -1,14 +1,16 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { made } from '../api/made.ts';
+import { About } from '../parts/about.tsx';
 import { Calls } from '../parts/calls.tsx';
 import { Said } from '../parts/said.tsx';
+import { AnotherLogin, openLogin } from './another-login.tsx';
 import { choose, current, identities, leave } from './identities.ts';
 import { Login } from './login.tsx';
 import { OpenPage } from './open-page.tsx';
 import { Openable } from './openable.ts';
 import { PAGES, type PageEntry } from './pages.ts';
 import { Palette } from './palette.tsx';
-import { goTo, linkTo, place } from './place.ts';
+import { linkTo, place } from './place.ts';
 
 /** The frame of every page: who one is, where one can go, and what was asked of the service. */
 export function Shell() {
@@ -25,7 +27,7 @@ export function Shell() {
       </nav>
       <Header pages={pages} />
       <Navigation pages={pages} open={open} />
-      <main id="content" tabIndex={-1}>
+      <main id="content" tabIndex={-1} aria-label={open?.title}>
         <Openable.Provider value={pages.map(({ name }) => name)}>
           {open === undefined ? <Nothing /> : <OpenPage entry={open} identity={identity} />}
         </Openable.Provider>
@@ -53,6 +55,11 @@ function Nothing() {
 
 function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
   const [isShown, setShown] = useState(false);
+  const opener = useRef<HTMLButtonElement>(null);
+  const close = () => {
+    setShown(false);
+    opener.current?.focus();
+  };
   return (
     <header class="bar">
       <a class="brand" href={linkTo(pages[0]?.name ?? '')}>
@@ -62,10 +69,16 @@ function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
       <button type="button" class="quiet" aria-keyshortcuts="Control+K" onClick={openPalette}>
         Find <kbd>Ctrl K</kbd>
       </button>
-      <button type="button" class="quiet" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
+      <button
+        ref={opener}
+        type="button"
+        class="quiet"
+        aria-expanded={isShown}
+        onClick={() => setShown(!isShown)}
+      >
         Calls <span class="count">{made.value.length}</span>
       </button>
-      {isShown && <Calls close={() => setShown(false)} />}
+      {isShown && <Calls close={close} />}
     </header>
   );
 }
@@ -88,35 +101,15 @@ function WhoAmI() {
           ))}
         </select>
       </label>
-      <button type="button" class="quiet" onClick={() => goTo('log-in')}>
+      <button type="button" class="quiet" onClick={openLogin}>
         Add
+        <About about="a client" />
       </button>
       <button type="button" class="quiet" onClick={() => identity && leave(identity.clientId)}>
         Log out
       </button>
       <AnotherLogin />
     </div>
-  );
-}
-
-/** Somebody who looks after an issuer and a verifier is two clients. */
-function AnotherLogin() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const isWanted = place.value.page === 'log-in';
-  useEffect(() => {
-    if (isWanted && !dialog.current?.open) dialog.current?.showModal();
-    if (!isWanted && dialog.current?.open) dialog.current?.close();
-  }, [isWanted]);
-  return (
-    <dialog ref={dialog} aria-labelledby="another" onClose={() => isWanted && history.back()}>
-      {isWanted && (
-        <article>
-          <h2 id="another">Log in as another client</h2>
-          <p>You stay logged in as the one you are, and choose at the top which one you are.</p>
-          <Login isWithin />
-        </article>
-      )}
-    </dialog>
   );
 }
 
@@ -135,9 +128,9 @@ function Navigation({
         const entries = pages.filter((entry) => entry.group === group);
         return (
           entries.length > 0 && (
-            <section key={group}>
-              <h2>{group}</h2>
-              <ul>
+            <div key={group}>
+              <p aria-hidden="true">{group}</p>
+              <ul aria-label={group}>
                 {entries.map(({ name, title }) => (
                   <li key={name}>
                     <a href={linkTo(name)} aria-current={name === open?.name ? 'page' : undefined}>
@@ -146,7 +139,7 @@ function Navigation({
                   </li>
                 ))}
               </ul>
-            </section>
+            </div>
           )
         );
       })}

@@ -50,14 +50,14 @@ export function ClientActions({ identity, client, changed, show }: Props) {
   };
   return (
     <div class="acts">
-      <Confirm label="Change" title={`What ${clientId} may do`} act={change}>
+      <Confirm label="Change" about={clientId} title={`What ${clientId} may do`} act={change}>
         <RoleChoice held={identity.roles} chosen={roles} />
         <label>
           Description
           <input name="description" maxLength={1000} defaultValue={client.description ?? ''} />
         </label>
       </Confirm>
-      <Confirm label="New secret" title={`Another secret for ${clientId}?`} act={rotate}>
+      <Confirm label="New secret" about={clientId} title={`Another secret for ${clientId}?`} act={rotate}>
         <p>
           The former secret ends at once, and with it the access tokens that were had with it
           {isSelf && '. You go on here with the new one'}.
@@ -67,7 +67,7 @@ export function ClientActions({ identity, client, changed, show }: Props) {
         </label>
       </Confirm>
       {!isSelf && (
-        <Confirm label="Delete" title={`Delete ${clientId}?`} act={remove} isGrave>
+        <Confirm label="Delete" about={clientId} title={`Delete ${clientId}?`} act={remove} isGrave>
           <p>Its access tokens end at once, and its id is free.</p>
         </Confirm>
       )}

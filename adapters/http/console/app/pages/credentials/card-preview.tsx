@@ -15,7 +15,7 @@ export function CardPreview({ draft }: { readonly draft: unknown }) {
     <section class="card" aria-labelledby="as-card">
       <h2 id="as-card">As a card</h2>
       {/* One that cannot be read is judged below, and is not what this page is judged by. */}
-      <div class="specimen" aria-hidden="true" style={{ background: behind, color: ahead }}>
+      <div class="specimen" aria-hidden="true" style={{ backgroundColor: behind, color: ahead }}>
         <strong>{textAt(display, 'name') || textAt(draft, 'id') || 'Unnamed'}</strong>
         {logo.startsWith('data:image/') && <img src={logo} alt="" />}
         <span>{textAt(display, 'description')}</span>

@@ -7,7 +7,7 @@ export function CardView({ card }: { readonly card: StoredCredential }) {
   const { look, issuer, validity, format, claims, labels, disclosable } = card;
   return (
     <details class="wallet-card">
-      <summary style={{ background: look.backgroundColor, color: look.textColor }}>
+      <summary style={{ backgroundColor: look.backgroundColor, color: look.textColor }}>
         <strong>{look.name}</strong>
         <span>{issuer.name}</span>
       </summary>

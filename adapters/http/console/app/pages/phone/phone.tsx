@@ -15,12 +15,25 @@ import { Wire } from './wire.tsx';
 export function Phone() {
   const incoming = handset.incoming.value;
   const note = handset.note.value;
+  const told = useRef<HTMLParagraphElement>(null);
+  const asked = useRef(incoming);
+  useEffect(() => {
+    // What was asked is answered, and its buttons are gone: what came of it is read next.
+    if (asked.current !== undefined && incoming === undefined) told.current?.focus();
+    asked.current = incoming;
+  }, [incoming]);
   return (
     <section id="phone" aria-labelledby="phone-title">
       <h2 id="phone-title">Phone</h2>
       <p class="fine">Holds. Its keys are in this window and end with it.</p>
       <div class="phone">
-        <div role="status">{note !== undefined && <p class={`outcome ${note.tone}`}>{note.text}</p>}</div>
+        <div role="status">
+          {note !== undefined && (
+            <p ref={told} tabIndex={-1} class={`outcome ${note.tone}`}>
+              {note.text}
+            </p>
+          )}
+        </div>
         {incoming?.kind === 'offer' && <Consent offer={incoming.offer} />}
         {incoming?.kind === 'request' && (
           <Asked key={String(incoming.request.payload['nonce'])} request={incoming.request} />
@@ -61,7 +74,7 @@ function Consent({ offer }: { readonly offer: ReadOffer }) {
       </p>
       {offer.credentials.map(({ configurationId, look, labels }) => (
         <div key={configurationId}>
-          <p class="plate" style={{ background: look.backgroundColor, color: look.textColor }}>
+          <p class="plate" style={{ backgroundColor: look.backgroundColor, color: look.textColor }}>
             {look.name}
           </p>
           <p class="fine">It says: {labels.map(({ name }) => name).join(', ')}</p>
@@ -132,7 +145,7 @@ function Asked({ request }: { readonly request: ReadRequest }) {
             <p
               class="plate"
               style={{
-                background: match.credential.look.backgroundColor,
+                backgroundColor: match.credential.look.backgroundColor,
                 color: match.credential.look.textColor,
               }}
             >

@@ -1,6 +1,6 @@
 import { Confirm } from '../../parts/confirm.tsx';
 import { useBusy } from '../../parts/use-busy.tsx';
-import type { Play } from './play.ts';
+import type { Play, Turn } from './play.ts';
 import { TurnView } from './turn-view.tsx';
 
 const NAMES: Readonly<Record<string, string>> = { diploma: 'Diploma', licence: 'Driving licence' };
@@ -9,23 +9,31 @@ const NAMES: Readonly<Record<string, string>> = { diploma: 'Diploma', licence: '
 export function IssuerColumn({ play }: { readonly play: Play }) {
   const { issuer } = play.demonstration;
   const [isBusy, run, problem] = useBusy();
+  const titleOf = (turn: Turn) => play.titled(play.offers.value, turn, `Offer: ${NAMES[turn.about]}`);
   return (
     <section aria-labelledby="issuer">
       <h2 id="issuer">University</h2>
       <p class="fine">Issues. {issuer.tenantId}</p>
       <div class="actions">
         {Object.entries(NAMES).map(([id, name]) => (
-          <button key={id} type="button" disabled={isBusy} onClick={() => run(() => play.offer(id))}>
+          <button
+            key={id}
+            type="button"
+            aria-busy={isBusy}
+            disabled={isBusy}
+            onClick={() => run(() => play.offer(id))}
+          >
             Offer a {name.toLowerCase()}
           </button>
         ))}
       </div>
       {problem}
       {play.offers.value.map((turn) => (
-        <TurnView key={turn.id} turn={turn} play={play} who={issuer} title={`Offer: ${NAMES[turn.about]}`}>
+        <TurnView key={turn.id} turn={turn} play={play} who={issuer} title={titleOf(turn)}>
           {turn.status === 'completed' && !turn.isRevoked && (
             <Confirm
               label="Revoke"
+              about={titleOf(turn)}
               title="Revoke this credential?"
               isGrave
               act={async () => {

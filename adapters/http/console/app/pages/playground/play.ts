@@ -31,6 +31,8 @@ export class Play {
   readonly offers = signal<readonly Turn[]>([]);
   readonly requests = signal<readonly Turn[]>([]);
   readonly demonstration: Demonstration;
+  /** What has just come and nobody looked at: the game itself, or a turn. */
+  fresh = 'game';
 
   constructor(demonstration: Demonstration) {
     this.demonstration = demonstration;
@@ -50,6 +52,7 @@ export class Play {
       { body },
     );
     const turn = { id: made.session, link: made.uri, about: configurationId, status: 'active' };
+    this.fresh = turn.id;
     this.offers.value = [turn, ...this.offers.value];
   }
 
@@ -63,7 +66,15 @@ export class Play {
       { body },
     );
     const turn = { id: made.session, link: made.uri, about: requestId, status: 'active' };
+    this.fresh = turn.id;
     this.requests.value = [turn, ...this.requests.value];
+  }
+
+  /** The title of a turn among its like, the oldest first: each has its own. */
+  titled(turns: readonly Turn[], { id, about }: Turn, title: string): string {
+    const like = turns.filter((turn) => turn.about === about).reverse();
+    const number = like.findIndex((turn) => turn.id === id) + 1;
+    return number === 1 ? title : `${title} (${number})`;
   }
 
   /** The phone reads a link, as if it had scanned the code. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { About } from '../../parts/about.tsx';
 import { Badge } from '../../parts/badge.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { Qr } from '../../parts/qr.tsx';
@@ -7,6 +8,7 @@ import { Reachable } from '../../parts/reachable.tsx';
 import { choose, type Identity } from '../../shell/identities.ts';
 import { linkTo } from '../../shell/place.ts';
 import type { Play, Turn } from './play.ts';
+import { useFresh } from './use-fresh.ts';
 
 type Props = {
   readonly turn: Turn;
@@ -19,17 +21,19 @@ type Props = {
 /** One offer or request: its code while it is open, and what became of it. */
 export function TurnView({ turn, play, who, title, children }: Props) {
   const [isBusy, setBusy] = useState(false);
+  const place = useFresh<HTMLElement>(play, turn.id);
+  const id = useId();
   const isOpen = turn.status === 'active' || turn.status === 'fetched';
   const scan = async () => {
     setBusy(true);
     await play.scan(turn);
     setBusy(false);
-    document.getElementById('phone')?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+    document.getElementById('phone')?.scrollIntoView({ block: 'nearest' });
   };
   return (
-    <article class="card turn">
+    <article class="card turn" ref={place} aria-labelledby={id}>
       <header>
-        <h3>{title}</h3>
+        <h3 id={id}>{title}</h3>
         <Badge status={turn.isRevoked ? 'revoked' : turn.status} />
       </header>
       {isOpen && (
@@ -37,14 +41,16 @@ export function TurnView({ turn, play, who, title, children }: Props) {
           <Qr text={turn.link} label={`QR code of ${title}`} />
           <button type="button" aria-busy={isBusy} disabled={isBusy} onClick={scan}>
             Open in the phone
+            <About about={title} />
           </button>
-          <Copy text={turn.link} label="Copy the link" />
+          <Copy text={turn.link} label="Copy the link" about={title} />
           <Reachable link={turn.link} />
         </>
       )}
       {children}
       <a class="fine" href={linkTo('sessions', turn.id)} onClick={() => choose(who.clientId)}>
         Look at the session
+        <About about={title} />
       </a>
     </article>
   );

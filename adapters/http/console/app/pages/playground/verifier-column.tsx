@@ -15,7 +15,13 @@ export function VerifierColumn({ play }: { readonly play: Play }) {
       <p class="fine">Verifies. {verifier.tenantId}</p>
       <div class="actions">
         {Object.entries(NAMES).map(([id, name]) => (
-          <button key={id} type="button" disabled={isBusy} onClick={() => run(() => play.request(id))}>
+          <button
+            key={id}
+            type="button"
+            aria-busy={isBusy}
+            disabled={isBusy}
+            onClick={() => run(() => play.request(id))}
+          >
             Ask: {name.toLowerCase()}
           </button>
         ))}
@@ -27,9 +33,11 @@ export function VerifierColumn({ play }: { readonly play: Play }) {
           turn={turn}
           play={play}
           who={verifier}
-          title={NAMES[turn.about] ?? turn.about}
+          title={play.titled(play.requests.value, turn, NAMES[turn.about] ?? turn.about)}
         >
-          <Outcome turn={turn} />
+          <div aria-live="polite">
+            <Outcome turn={turn} />
+          </div>
         </TurnView>
       ))}
     </section>

@@ -72,7 +72,12 @@ function Complete({ identity, transaction, done }: OneProps) {
     return 'It is signed, and waits for the wallet.';
   };
   return (
-    <Confirm label="Complete" title={`Claims of ${transaction.credentialConfigurationId}`} act={act}>
+    <Confirm
+      label="Complete"
+      about={transaction.credentialConfigurationId}
+      title={`Claims of ${transaction.credentialConfigurationId}`}
+      act={act}
+    >
       {fields === undefined ? (
         <label>
           Claims, as JSON
@@ -93,7 +98,13 @@ function Fail({ identity, transaction, done }: OneProps) {
     return 'The wallet is told that it does not come.';
   };
   return (
-    <Confirm label="Refuse" title="This credential does not come" act={act} isGrave>
+    <Confirm
+      label="Refuse"
+      about={transaction.credentialConfigurationId}
+      title="This credential does not come"
+      act={act}
+      isGrave
+    >
       <label>
         Reason
         <input name="reason" required maxLength={1000} autocomplete="off" />

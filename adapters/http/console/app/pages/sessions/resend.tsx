@@ -21,7 +21,12 @@ export function Resend({ identity, id, delivery, again }: Props) {
     return `The delivery is ${now.result}.`;
   };
   return (
-    <Confirm label="Resend" title="Make this delivery again" act={act}>
+    <Confirm
+      label="Resend"
+      about={`${delivery.webhook} of ${id.slice(0, 8)}`}
+      title="Make this delivery again"
+      act={act}
+    >
       <p>The backend gets the same call with the same Idempotency-Key.</p>
     </Confirm>
   );

@@ -1,4 +1,4 @@
-import { useContext, useState } from 'preact/hooks';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../../api/call.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -9,6 +9,7 @@ import { Qr } from '../../parts/qr.tsx';
 import { Reachable } from '../../parts/reachable.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ValueTree } from '../../parts/value-tree.tsx';
+import { focus } from '../../shell/keep-focus.ts';
 import { Openable } from '../../shell/openable.ts';
 import type { PageProps } from '../../shell/pages.ts';
 import { linkTo } from '../../shell/place.ts';
@@ -94,6 +95,8 @@ function linkOf({ offerUrl, requestUrl, clientId, useDcApi }: SessionRecord): st
 
 function Values({ identity, id, session }: PageProps & { readonly session: SessionRecord }) {
   const [whole, setWhole] = useState<SessionRecord>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => focus(heading.current), [whole]);
   const show = async () => {
     setWhole(await ask(identity, 'POST', `/session/${encodeURIComponent(id)}/show`));
     return 'This is on record.';
@@ -105,7 +108,9 @@ function Values({ identity, id, session }: PageProps & { readonly session: Sessi
       <>
         <MdocElements session={whole} />
         <section class="card" aria-labelledby="values">
-          <h2 id="values">Values</h2>
+          <h2 id="values" ref={heading}>
+            Values
+          </h2>
           <ValueTree value={values} />
           <details>
             <summary>As JSON</summary>

@@ -6,6 +6,8 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { enter } from '../../shell/identities.ts';
 import type { PageProps } from '../../shell/pages.ts';
+import { linkTo } from '../../shell/place.ts';
+import { TenantPage } from './tenant.tsx';
 
 type Tenant = {
   readonly id: string;
@@ -28,7 +30,7 @@ const ROLES = [
 ] as const;
 
 const COLUMNS: readonly Column<Tenant>[] = [
-  { title: 'Id', cell: ({ id }) => <code>{id}</code> },
+  { title: 'Id', cell: ({ id }) => <a href={linkTo('tenants', id)}>{id}</a> },
   { title: 'Name', cell: ({ name }) => name },
   { title: 'Status', cell: ({ status }) => <Badge status={status} /> },
   { title: 'Profile', cell: ({ profile }) => profile ?? '–' },
@@ -36,7 +38,11 @@ const COLUMNS: readonly Column<Tenant>[] = [
 ];
 
 /** All tenants, for accounts that manage them. */
-export default function Tenants({ identity }: PageProps) {
+export default function Tenants({ identity, id }: PageProps) {
+  return id === '' ? <TenantList identity={identity} /> : <TenantPage identity={identity} id={id} />;
+}
+
+function TenantList({ identity }: Pick<PageProps, 'identity'>) {
   const [turn, setTurn] = useState(0);
   const create = async (form: FormData) => {
     const body = { id: String(form.get('id')), name: String(form.get('name')), roles: ROLES };
