@@ -37,7 +37,7 @@ describe('whom a question trusts, in the console', function () {
   const question = (id: string) => makeQuestion(visitors, id);
   async function save(page: Page): Promise<void> {
     await button(page, 'Save').click();
-    await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor();
+    await page.getByRole('status').getByText('Saved').waitFor();
   }
 
   it('is told by files: several certificates, and in a sentence what is none', async () => {
@@ -130,7 +130,7 @@ describe('whom a question trusts, in the console', function () {
     const json = { clientId: 'reader', roles: ['issuance:manage'], secret: 'a-secret-of-this-very-client' };
     const made = await visitors.served.service.call('POST', '/client', { token: other.token, json });
     expect(made.status, made.text).to.equal(201);
-    await button(page, 'Add').click();
+    await page.getByRole('button', { name: 'Add (a client)' }).click();
     const dialog = page.getByRole('dialog', { name: 'Log in as another client' });
     await dialog.getByLabel('Client id').fill('reader');
     await dialog.getByLabel('Client secret').fill(json.secret);
