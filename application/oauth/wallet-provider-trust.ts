@@ -62,7 +62,8 @@ export class WalletProviderTrust extends needs({
   certificates: Certificates,
   statusChecker: StatusChecker,
 }) {
-  readonly #known = new WeakMap<TenantConfiguration, Providers>();
+  /** By the lists that a configuration names, which are the same array for all requests until it is changed. */
+  readonly #known = new WeakMap<readonly ListSource[], Providers>();
 
   /**
    * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
@@ -199,17 +200,19 @@ export class WalletProviderTrust extends needs({
 
   async #providers(configured: TenantConfiguration): Promise<Providers> {
     const { walletProviderTrustLists: addresses } = await configured.issuance();
-    const sources = addresses.length === 0 ? [] : await sourcesOf(configured, addresses);
+    const sources = addresses.length === 0 ? NO_LISTS : await sourcesOf(configured, addresses);
     const asked = await askLists(this.ports.trustLists, configured.tenantId, sources);
-    const known = this.#known.get(configured);
+    const known = this.#known.get(sources);
     if (known !== undefined && areSame(known.asked, asked)) return known;
     const listed = gatherAnchors(asked);
     const anchors = [...listed.values()].map(({ certificate }) => ({ certificate }));
     const providers = { asked, anchors, listed };
-    this.#known.set(configured, providers);
+    this.#known.set(sources, providers);
     return providers;
   }
 }
+
+const NO_LISTS: readonly ListSource[] = [];
 
 function followable(
   { reference, keptUntil }: AttestedStatus,

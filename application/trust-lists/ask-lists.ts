@@ -103,8 +103,8 @@ function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSo
 async function inTime(list: Promise<TrustList>, until: number): Promise<TrustList> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const refusal = new TrustListRefusal('unavailable', 'it is still being read');
-    timer = setTimeout(() => reject(refusal), Math.max(0, until - performance.now()));
+    const refuse = () => reject(new TrustListRefusal('unavailable', 'it is still being read'));
+    timer = setTimeout(refuse, Math.max(0, until - performance.now()));
   });
   try {
     return await Promise.race([list, late]);

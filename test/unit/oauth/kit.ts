@@ -1,5 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
+import type { ConfigurationMemory } from '../../../application/configuration-memory.ts';
 import { attestationChallenge } from '../../../application/oauth/challenges.ts';
 import {
   ClientAuthenticator,
@@ -29,14 +30,14 @@ export const SERVER = `${PUBLIC_URL}/acme`;
 class ConfiguredView extends TenantConfiguration {
   readonly #body: EffectiveIssuance;
 
-  constructor(world: World, body: IssuanceConfigurationBody, profile: Profile | null) {
-    super(world, {
-      id: ACME,
-      status: 'active',
-      revision: 1,
-      revisions: firstRevisions(new Date(0)),
-      profile,
-    });
+  constructor(
+    world: World,
+    body: IssuanceConfigurationBody,
+    profile: Profile | null,
+    memory?: ConfigurationMemory,
+  ) {
+    const revisions = firstRevisions(new Date(0));
+    super(world, { id: ACME, status: 'active', revision: 1, revisions, profile }, memory);
     this.#body = effectiveIssuance(body, profile);
   }
 
@@ -90,9 +91,13 @@ export class ClientWorld {
   }
 
   /** @param changes of a configuration that requires attestations of the provider. */
-  configure(changes: Record<string, unknown> = {}, profile: Profile | null = null): TenantConfiguration {
+  configure(
+    changes: Record<string, unknown> = {},
+    profile: Profile | null = null,
+    memory?: ConfigurationMemory,
+  ): TenantConfiguration {
     const base = { ...defaultIssuance('Acme'), ...this.provider.configuration(), ...changes };
-    this.configured = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base), profile);
+    this.configured = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base), profile, memory);
     return this.configured;
   }
 
