@@ -90,8 +90,12 @@ export class HttpServer {
   }
 
   #note(response: ServerResponse): void {
-    if (this.#isClosing) endConnectionWith(response);
     const connection = this.#connections.get(response.req.socket);
+    if (this.#isClosing) {
+      // Who sent several at once is answered all of them: the connection ends with the answer that says so.
+      if (connection?.latest !== undefined) goOnAfter(connection.latest);
+      endConnectionWith(response);
+    }
     if (connection === undefined) return;
     connection.latest = response;
     response.once('close', () => {
@@ -115,4 +119,8 @@ export class HttpServer {
 /** The client is told so, and sends nothing more on it (RFC 9112 section 9.6). */
 function endConnectionWith(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
+}
+
+function goOnAfter(response: ServerResponse): void {
+  if (!response.headersSent) response.removeHeader('Connection');
 }

@@ -4661,7 +4661,7 @@ export interface components {
       since: string;
       /** Format: date-time */
       until: string;
-      /** @description Sessions that `outcomes` is about: the newest 20000 at most */
+      /** @description Sessions that `outcomes` is about: those among the newest 20000 of the tenant */
       counted: {
         sessions: number;
         /** @description Whether the period has no others; else these are the newest of it */

@@ -116,6 +116,8 @@ function textOf(told: Telling, value: unknown): string | null {
   if (text.startsWith('sqlite:')) return text;
   const url = URL.parse(text);
   if (url === null || (told === 'origin' && url.origin === 'null')) return null;
+  // What stands before it may be the rest of a password in which nobody wrote a slash as %2F.
+  if (`${url.pathname}${url.search}${url.hash}`.includes('@')) return null;
   return told === 'origin' ? url.origin : addressOf(url, text);
 }
 

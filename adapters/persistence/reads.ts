@@ -106,7 +106,7 @@ export function tenantReads(
     },
     async sessionCounts(asking) {
       const { statement, parameters } = rates.countQuery(asking);
-      return rates.readCounts(await query(statement, ...parameters));
+      return rates.readCounts(await query(statement, ...parameters), asking);
     },
     async sessionOutcomes(asking) {
       const { statement, parameters } = rates.outcomeQuery(asking);

@@ -1,5 +1,10 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
-import type { CountQuery, OutcomeQuery, SessionCount } from '../../application/ports/session-rates.ts';
+import type {
+  CountedSessions,
+  CountQuery,
+  OutcomeQuery,
+  SessionCount,
+} from '../../application/ports/session-rates.ts';
 import type { SessionKind, SessionOutcome, SessionStatus } from '../../domain/sessions/session.ts';
 import { OPEN_STATUSES } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
@@ -16,35 +21,42 @@ function kindOf(kinds: readonly SessionKind[], place: number) {
     : { condition: `kind <> '${HIDDEN}'`, parameters: [], shape: 'of_all' };
 }
 
-/** By `sessions_by_creation`, from its end: however many sessions there are, `limit` of them are read. */
-export function countQuery({ kinds, since, now, limit }: CountQuery): Query {
-  const kind = kindOf(kinds, 5);
-  const text = `select kind, status, is_over, count(*) as number, min(created_at) as oldest from (
+const COUNTS = named(
+  'count_sessions',
+  `select kind, status, is_over, count(*) as number, min(created_at) as oldest from (
     select kind, status, created_at,
       case when status in (${listOf(OPEN_STATUSES)}) and expires_at <= $3 then 1 else 0 end as is_over
-    from sessions where tenant_id = $1 and created_at >= $2 and ${kind.condition}
+    from sessions where tenant_id = $1 and created_at >= $2
     order by created_at desc, id desc limit $4) s
-   group by kind, status, is_over order by kind, status, is_over`;
-  return {
-    statement: named(`count_sessions_${kind.shape}`, text),
-    parameters: [since.getTime(), now.getTime(), limit, ...kind.parameters],
-  };
+   group by kind, status, is_over order by kind, status, is_over`,
+);
+
+/**
+ * By `sessions_by_creation`, from its end: however many sessions there are, `limit` of them are read. It does not know kinds, so
+ * those that nobody asked for are left out afterwards.
+ */
+export function countQuery({ since, now, limit }: CountQuery): Query {
+  return { statement: COUNTS, parameters: [since.getTime(), now.getTime(), limit] };
 }
 
 /** Open ones whose time is over are expired, also before it was written down. */
-export function readCounts(rows: readonly Row[]): SessionCount[] {
+export function readCounts(rows: readonly Row[], { kinds, limit }: CountQuery): CountedSessions {
   const counts = new Map<string, SessionCount>();
+  let [read, first] = [0, Number.POSITIVE_INFINITY];
   for (const row of rows) {
-    const kind = row['kind'] as SessionKind;
+    const [count, oldest] = [Number(row['number']), Number(row['oldest'])];
+    read += count;
+    first = Math.min(first, oldest);
+    const kind = kinds.find((wanted) => wanted === row['kind']);
+    if (kind === undefined) continue;
     const status = Number(row['is_over']) === 1 ? 'expired' : (row['status'] as SessionStatus);
     const before = counts.get(`${kind} ${status}`);
-    const [count, oldest] = [Number(row['number']), Number(row['oldest'])];
     counts.set(`${kind} ${status}`, {
       ...{ kind, status, count: count + (before?.count ?? 0) },
       oldest: new Date(Math.min(oldest, before?.oldest.getTime() ?? oldest)),
     });
   }
-  return [...counts.values()];
+  return { counts: [...counts.values()], ...(read >= limit && { from: new Date(first) }) };
 }
 
 export function outcomeQuery({ kinds, since, failed, limit, after }: OutcomeQuery): Query {

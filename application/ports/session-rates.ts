@@ -7,7 +7,7 @@ export type CountQuery = {
   readonly since: Date;
   /** As of when an open session has expired. */
   readonly now: Date;
-  /** Sessions that are counted at most, the newest ones. */
+  /** Sessions that are read at most, the newest ones, of whatever kind: those of one kind may be rare among many others. */
   readonly limit: number;
 };
 
@@ -17,6 +17,12 @@ export type SessionCount = {
   readonly count: number;
   /** When the oldest of them was made. */
   readonly oldest: Date;
+};
+
+export type CountedSessions = {
+  readonly counts: readonly SessionCount[];
+  /** When the oldest that was read was made, of whatever kind; undefined where all since then were read. */
+  readonly from?: Date;
 };
 
 /** What came of the sessions that were made last, the newest first; of those of which something is on record. */
@@ -31,7 +37,7 @@ export type OutcomeQuery = {
 
 /** How the sessions of one tenant went. */
 export type SessionRateReads = {
-  sessionCounts(query: CountQuery): Promise<SessionCount[]>;
+  sessionCounts(query: CountQuery): Promise<CountedSessions>;
   sessionOutcomes(
     query: OutcomeQuery,
   ): Promise<{ readonly id: SessionId; readonly createdAt: Date; readonly outcome: SessionOutcome }[]>;

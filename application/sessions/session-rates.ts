@@ -21,7 +21,7 @@ import { Store, type TenantReads } from '../ports/store.ts';
 import { FetchedSessions } from './fetched-sessions.ts';
 import { visibleKinds } from './visibility.ts';
 
-/** Sessions that are counted: as many as a database counts in some tens of milliseconds. */
+/** Sessions that are read to count those of the caller's kinds: as many as a database counts in some tens of milliseconds. */
 export const MOST_COUNTED = 20_000;
 /** Sessions that are opened to see why they failed, and what webhooks and wallets said: what came of them is sealed. */
 const MOST_FAILED = 1_000;
@@ -78,14 +78,16 @@ export class CountSessions extends needs({ store: Store, clock: Clock, fetchedSe
     const since = new Date(until.getTime() - PERIODS[period]);
     const kinds = visibleKinds(caller);
     const reads = this.ports.store.read(caller.tenantId);
-    const counts = await reads.sessionCounts({ kinds, since, now: until, limit: MOST_COUNTED });
+    const { counts, from: reached } = await reads.sessionCounts({
+      ...{ kinds, since, now: until, limit: MOST_COUNTED },
+    });
     const sessions = counts.reduce((sum, { count }) => sum + count, 0);
     const oldest = counts
       .map(({ oldest: at }) => at)
       .sort((one, other) => one.getTime() - other.getTime())[0];
-    const isComplete = sessions < MOST_COUNTED;
+    const isComplete = reached === undefined;
     // What was not counted is not looked through either, however few there are of what is looked for.
-    const from = isComplete || oldest === undefined ? since : oldest;
+    const from = reached ?? since;
     const failed = await read(reads, { kinds, since: from, failed: true }, MOST_FAILED, isComplete);
     const looked = await read(reads, { kinds, since: from, failed: false }, MOST_LOOKED_AT, isComplete);
     return {

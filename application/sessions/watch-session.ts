@@ -104,7 +104,7 @@ export class WatchSession extends needs({
   async #read({ tenantId, id }: Followed, rights: ListenerRights): Promise<Followed | undefined> {
     const { store, clock } = this.ports;
     const now = clock.now();
-    if (rights.expiresAt <= now) return undefined;
+    if (rights.ownEnd <= now) return undefined;
     const read = await store.read(tenantId).session(id);
     if (read?.session === undefined) return undefined;
     return (await rights.cover(read.session, read.tenant, now)) ? essenceOf(read.session) : undefined;
@@ -161,13 +161,17 @@ class ListenerRights {
     this.#tenantEndsAt = caller.configured.state.endsAt ?? undefined;
   }
 
-  /** The end of the access token, or of the tenant: a stream gives no more than the requests that the token is good for. */
+  /** When a stream has to look whether it goes on: the end of what it was opened with, or of the tenant as it was last seen. */
   get expiresAt(): Date {
+    const { ownEnd } = this;
+    const tenantsEnd = this.#tenantEndsAt ?? ownEnd;
+    return tenantsEnd < ownEnd ? tenantsEnd : ownEnd;
+  }
+
+  /** A stream gives no more than the requests that its access token is good for. The end of a tenant may be put off meanwhile. */
+  get ownEnd(): Date {
     const { access, endsAt = access.expiresAt } = this.#caller;
-    return [endsAt, this.#tenantEndsAt ?? endsAt].reduce(
-      (first, end) => (end < first ? end : first),
-      access.expiresAt,
-    );
+    return endsAt < access.expiresAt ? endsAt : access.expiresAt;
   }
 
   /** @param head the tenant as it stands now. The client is looked up again only when something of it changed. */

@@ -115,6 +115,8 @@ export class PresentationVerifier extends needs({
       checked.push(
         verified === undefined ? looked.checked : await this.#ask(task, unbound, verified, looked.checked),
       );
+      // One text against many queries takes long; others come in between.
+      await new Promise((resolve) => setImmediate(resolve));
     }
     return checked;
   }

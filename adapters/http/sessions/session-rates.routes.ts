@@ -22,7 +22,9 @@ const SessionRatesView = z
   .object({
     since: z.iso.datetime(),
     until: z.iso.datetime(),
-    counted: SampleView.describe(`Sessions that \`outcomes\` is about: the newest ${MOST_COUNTED} at most`),
+    counted: SampleView.describe(
+      `Sessions that \`outcomes\` is about: those among the newest ${MOST_COUNTED} of the tenant`,
+    ),
     outcomes: z.array(
       z.object({ kind: z.enum(['issuance', 'verification']), status: z.enum(SESSION_STATUSES), count }),
     ),

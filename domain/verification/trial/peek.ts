@@ -4,7 +4,7 @@ import { isUndisclosed, processDisclosures } from '../../formats/sd-jwt/disclosu
 import { openSdJwt } from '../../formats/sd-jwt/parse.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
-import type { CompiledCredentialQuery } from '../dcql/compile.ts';
+import type { CompiledClaim, CompiledCredentialQuery } from '../dcql/compile.ts';
 import { type ClaimsPath, selectClaims, selectElement } from '../dcql/path.ts';
 import type { Pasted } from './pasted.ts';
 
@@ -22,11 +22,17 @@ const OF_TOKEN: ReadonlySet<string> = new Set([
 ]);
 /** More than any credential has. */
 const MAX_PATHS = 500;
+/** The same of values: nobody signed for them yet, and each claim of a question may look at all. */
+const MAX_VALUES = 10_000;
 
-/** @returns undefined for what cannot be taken apart, also where a disclosure belongs to nothing that was signed. */
+/**
+ * @returns undefined for what cannot be taken apart, also where a disclosure belongs to nothing that was signed, and for what has
+ *   more values than any credential.
+ */
 export function peek({ format, text }: Pasted): Peeked | undefined {
   try {
-    return format === 'mso_mdoc' ? peekMdoc(text) : peekSdJwt(text);
+    const peeked = format === 'mso_mdoc' ? peekMdoc(text) : peekSdJwt(text);
+    return valuesLeft(peeked.claims, MAX_VALUES) < 0 ? undefined : peeked;
   } catch (error) {
     if (error instanceof Refusal) return undefined;
     throw error;
@@ -49,6 +55,17 @@ function peekMdoc(text: string): Peeked {
   return { format: 'mso_mdoc', types: [docType], claims: Object.fromEntries(named) };
 }
 
+/** @returns how many of `most` are left; below zero when there are more. */
+function valuesLeft(value: unknown, most: number): number {
+  let left = most - 1;
+  if (typeof value !== 'object' || value === null) return left;
+  for (const member of Object.values(value)) {
+    if (left < 0) break;
+    left = valuesLeft(member, left);
+  }
+  return left;
+}
+
 /** Where its claims stand, without their values; of an array as a whole. At most 500. */
 export function shownPaths({ format, claims }: Peeked): readonly ClaimsPath[] {
   const paths: ClaimsPath[] = [];
@@ -69,13 +86,19 @@ export function missingClaims(
   { claimSets = [] }: CompiledCredentialQuery,
   { format, claims }: Peeked,
 ): readonly ClaimsPath[] {
-  const lacking = claimSets.map((set) =>
-    set.flatMap(({ path }) => {
-      const selected =
-        format === 'mso_mdoc' ? selectElement(claims, path) : selectClaims(claims, path, isUndisclosed);
-      return typeof selected === 'string' ? [path] : [];
-    }),
-  );
+  // Sets share their claims; each is looked for once, however many sets name it.
+  const known = new Map<CompiledClaim, boolean>();
+  const isThere = (claim: CompiledClaim): boolean => {
+    const { path } = claim;
+    const found =
+      known.get(claim) ??
+      typeof (format === 'mso_mdoc'
+        ? selectElement(claims, path)
+        : selectClaims(claims, path, isUndisclosed)) !== 'string';
+    known.set(claim, found);
+    return found;
+  };
+  const lacking = claimSets.map((set) => set.flatMap((claim) => (isThere(claim) ? [] : [claim.path])));
   const [first = [], ...others] = lacking;
   return others.reduce((fewest, one) => (one.length < fewest.length ? one : fewest), first);
 }

@@ -27,7 +27,7 @@ export function describeSessionRates(open: () => Store): void {
     const kinds = ['issuance', 'verification'] as const;
     const count = async (changes: Partial<CountQuery> = {}, of = tenantId) => {
       const query = { kinds, since: NOW, now: seconds(10), limit: 100, ...changes };
-      return (await store.read(of).sessionCounts(query)).map(
+      return (await store.read(of).sessionCounts(query)).counts.map(
         ({ kind, status, count: number, oldest }) =>
           `${number} ${kind} ${status} since ${(oldest.getTime() - NOW.getTime()) / 1000}`,
       );
@@ -57,6 +57,20 @@ export function describeSessionRates(open: () => Store): void {
         '2 issuance expired since 1',
         '1 issuance completed since 3',
       ]);
+    });
+
+    it('is counted among as many as may be read, however rare a kind is among them', async () => {
+      await start(1, { kind: 'verification', status: 'completed' });
+      for (const at of [2, 3, 4]) await start(at, { kind: 'issuance', status: 'completed' });
+      await start(5, { kind: 'verification', status: 'completed' });
+      const rare = (limit: number) =>
+        store.read(tenantId).sessionCounts({ kinds: ['verification'], since: NOW, now: NOW, limit });
+      const completed = { kind: 'verification', status: 'completed' };
+      expect(await rare(4)).to.deep.equal({
+        counts: [{ ...completed, count: 1, oldest: seconds(5) }],
+        from: seconds(2),
+      });
+      expect(await rare(6)).to.deep.equal({ counts: [{ ...completed, count: 2, oldest: seconds(1) }] });
     });
 
     it('is counted of the newest alone, and of one tenant', async () => {

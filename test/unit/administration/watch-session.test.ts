@@ -125,13 +125,27 @@ describe('A stream of session statuses', () => {
     await steps().recordOutcome(session, 'complete', {}, world.clock.now());
   }
 
+  const endTenant = (endsAt: Date | null) =>
+    world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), endsAt }), {
+      by: 'system',
+    });
+
+  it('goes on where the tenant was given more time at the last moment', async () => {
+    await endTenant(new Date(since + 20_000));
+    const { ended } = await listen();
+    await pass(15_000);
+    await endTenant(null);
+    await pass(5_000);
+    expect(heard).to.deep.equal(['1 active', 'heartbeat', 'heartbeat']);
+    await endTenant(new Date(since + 30_000));
+    await pass(15_000);
+    await ended;
+    expect(heard.at(-1)).to.equal('end');
+  });
+
   it('ends with the time of the tenant, before that is removed', async () => {
     const endsAt = new Date(since + 20_000);
-    await world.store.forTenant(
-      ACME,
-      async ({ tenant }) => tenant.save({ ...(await tenant.get()), endsAt }),
-      { by: 'system' },
-    );
+    await endTenant(endsAt);
     const { ended } = await listen();
     await pass(15_000);
     expect(heard).to.deep.equal(['1 active', 'heartbeat']);

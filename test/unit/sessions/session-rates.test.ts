@@ -149,7 +149,7 @@ describe('How the newest sessions went', () => {
       read: () => ({
         sessionCounts: async (query: CountQuery) => {
           asked.counts.push(query);
-          return counts;
+          return { counts, from: counts[0]?.oldest };
         },
         sessionOutcomes: async (query: OutcomeQuery) => {
           asked.outcomes.push(query);

@@ -130,6 +130,13 @@ describe('The settings of the service', () => {
       expect(await one(name, EVERYTHING)).to.include({ value, isSet: true, isSecret: false });
     });
 
+  it('tell nothing of an address in whose password a slash or a question mark was left as it is', async () => {
+    for (const rest of ['12/', '12?']) {
+      const AMQP_URL = `amqps://vidimus:${rest}${CANARY}@broker.example/events`;
+      expect(await one('AMQP_URL', { ...LEAST, AMQP_URL })).to.include({ value: null, isSet: true });
+    }
+  });
+
   it('have what counts where nobody set anything', async () => {
     expect(await one('PUBLIC_URL', LEAST)).to.include({
       value: 'http://localhost:3000',
