@@ -10,7 +10,7 @@ const PAGE = 'first-hour.md';
 const text = readFileSync(new URL(`../../docs/${PAGE}`, import.meta.url), 'utf8');
 const frames = framesOf(text);
 /** The programs of the page go on while a wallet does its part. */
-const RUNS = /^node --env-file=(\w+\.env) (\w+\.mjs)$/;
+const RUNS = /^npx node --env-file=(\w+\.env) (\w+\.mjs)$/;
 
 describe('the page about the first hour', function () {
   this.timeout(60_000);

@@ -180,6 +180,12 @@ describe('commands of the guides for operators', () => {
       expect(unknownIn(text), text).to.deep.equal([unknown]);
   });
 
+  it('run programs by the Node that npm brought, whatever else is called node', () => {
+    const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT });
+    const bare = pages.flatMap((page) => read(page).match(/^node .*$/gm) ?? []);
+    expect(bare).to.deep.equal([]);
+  });
+
   it('every page is reached from the README, or from one that is', () => {
     const reached = new Set(['README.md']);
     for (const page of reached) {
