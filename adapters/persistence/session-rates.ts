@@ -6,7 +6,7 @@ import type {
   SessionCount,
 } from '../../application/ports/session-rates.ts';
 import type { SessionKind, SessionOutcome, SessionStatus } from '../../domain/sessions/session.ts';
-import { OPEN_STATUSES } from '../../domain/sessions/session.ts';
+import { MOVES, OPEN_STATUSES } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { HIDDEN, SESSIONS } from './rows/session-codec.ts';
 import { listOf, named, type Row, type Statement } from './statement.ts';
@@ -49,7 +49,7 @@ export function readCounts(rows: readonly Row[], { kinds, limit }: CountQuery): 
     first = Math.min(first, oldest);
     const kind = kinds.find((wanted) => wanted === row['kind']);
     if (kind === undefined) continue;
-    const status = Number(row['is_over']) === 1 ? 'expired' : (row['status'] as SessionStatus);
+    const status = Number(row['is_over']) === 1 ? MOVES.expire.to : (row['status'] as SessionStatus);
     const before = counts.get(`${kind} ${status}`);
     counts.set(`${kind} ${status}`, {
       ...{ kind, status, count: count + (before?.count ?? 0) },
