@@ -237,6 +237,24 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(await page.getByRole('button', { name: /^Ask the service/ }).count()).to.equal(0);
   });
 
+  it('finds by a button in the list of sessions, which asks for no token, either', async () => {
+    const page = await visitors.as(['issuance:offer'], 'sessions');
+    const field = page.getByLabel('Id, reference, link, code or nonce');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await field.fill(SD_JWT);
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByText('so the service was not asked for it').waitFor();
+    expect(asked.filter((url) => url.includes('eyJ'))).to.deep.equal([]);
+    expect(page.url()).not.to.include('eyJ');
+    await expectAccessible(page, 'a token in the place of a name');
+    await field.fill('order of Ada');
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByRole('table', { name: 'Sessions' }).getByText('order of Ada').waitFor();
+    await page.getByText('so the service was not asked for it').waitFor({ state: 'detached' });
+    expect(page.url()).to.include('q=order');
+  });
+
   it('leads by an own link to its page, and by the beginning of an id to its session', async () => {
     const { body } = await call('GET', '/session?limit=1');
     const session = body[0].id as string;
