@@ -1,5 +1,4 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-
 import { isSecret } from './secret.ts';
 
 type Props = {

@@ -14,8 +14,8 @@ type Found = {
   readonly issuedAt: string;
 };
 
-/** Ids of sessions have no other characters: nothing else is asked for, whatever was pasted. */
-const ID = /^[\w-]{1,100}$/;
+/** Ids of sessions have no other characters, and secrets of clients are longer: nothing else is asked for, whatever was pasted. */
+const ID = /^[\w-]{1,36}$/;
 
 /** Where the credentials of a session stand in the lists; each entry leads to its place in the picture. */
 export function FindSession({ identity }: { readonly identity: Identity }) {
