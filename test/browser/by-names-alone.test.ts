@@ -86,6 +86,27 @@ describe('the first walk of somebody who does not see', function () {
     await press(page, /^Calls/);
     await press(page, 'Close');
     expect(await focused(page)).to.match(/^Calls/);
+    const calls = page.getByRole('complementary', { name: 'Calls of this page' });
+    await press(page, /^Calls/);
+    await calls.waitFor();
+    await page.getByRole('button', { name: 'Close' }).focus();
+    await page.keyboard.press('Escape');
+    await calls.waitFor({ state: 'detached' });
+    expect(await focused(page)).to.match(/^Calls/);
+    await press(page, /^Calls/);
+    await calls
+      .getByRole('button', { name: /^Copy as curl/ })
+      .first()
+      .click();
+    const copied = page.getByRole('status').getByText(/^Copied\.|does not let pages copy/);
+    await copied.waitFor();
+    await page.waitForTimeout(1_200);
+    await page.getByRole('link', { name: 'Trust', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Trust', level: 1 }).waitFor();
+    await calls.waitFor({ state: 'detached' });
+    await copied.waitFor({ state: 'detached', timeout: 2_000 });
+    expect(await focused(page)).to.equal('Trust');
   });
 
   it('hears how much a filter leaves', async () => {

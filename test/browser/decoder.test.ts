@@ -1,3 +1,4 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { recognise } from '../../adapters/http/console/app/pages/decoder/recognise.ts';
@@ -61,6 +62,40 @@ describe('the decoder', () => {
       'x'.repeat(1_000_001),
     ])
       expect(recognise(text), text.slice(0, 60)).to.equal(undefined);
+  });
+});
+
+const PRIVATE = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+const PEM = PRIVATE.export({ format: 'pem', type: 'pkcs8' }).toString();
+
+describe('a private key in the decoder', () => {
+  it('is told in every form, and nothing of it is shown', () => {
+    const jwk = PRIVATE.export({ format: 'jwk' });
+    const forms = [
+      PEM,
+      PEM.replaceAll('\n', ' '),
+      PRIVATE.export({ format: 'pem', type: 'sec1' }).toString(),
+      PRIVATE.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+      PRIVATE.export({ format: 'der', type: 'sec1' }).toString('hex'),
+      JSON.stringify(jwk),
+      JSON.stringify({ keys: [{ kty: 'EC' }, jwk] }),
+      JSON.stringify({ kty: 'oct', k: 'c2VjcmV0' }),
+      `did:jwk:${encoded(jwk)}`,
+      encoded(jwk),
+    ];
+    for (const form of forms) {
+      const found = recognise(form);
+      expect(found?.isPrivate, form).to.equal(true);
+      expect(found?.parts, form).to.deep.equal([]);
+    }
+    const publicKey = createPublicKey(PRIVATE);
+    for (const form of [
+      JSON.stringify(publicKey.export({ format: 'jwk' })),
+      publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
+      `did:jwk:${encoded(publicKey.export({ format: 'jwk' }))}`,
+      SD_JWT,
+    ])
+      expect(recognise(form)?.isPrivate, form).to.equal(undefined);
   });
 });
 
@@ -138,6 +173,101 @@ describe('Ctrl-K and the page of the decoder', function () {
     const other = await visitors.as(['clients:manage'], '');
     await paste(other, offer.body.uri);
     await other.getByText('A link that offers a credential').waitFor();
+  });
+
+  it('asks the service for nothing that may be a secret, a name or a credential', async () => {
+    const page = await visitors.as(['issuance:offer'], 'decode');
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (request.resourceType() === 'fetch') asked.push(request.url());
+    });
+    const field = page.getByLabel('Paste anything', { exact: true });
+    for (const text of [
+      PEM,
+      SD_JWT,
+      `Bearer ${STATUS}`,
+      'Adelheid Mustermann',
+      'a-password-of-22-chars',
+      generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }).d as string,
+      'a1b2c3d4'.repeat(8),
+      'https://wallet.example/back?code=0123456789abcdef',
+    ]) {
+      await field.fill('');
+      await paste(page, text);
+      await page.locator('dialog.palette').waitFor({ state: 'hidden' });
+      expect(await field.inputValue(), text).to.include(text.slice(0, 20));
+    }
+    expect(asked).to.deep.equal([]);
+    await field.fill(PEM);
+    await page.getByRole('alert').getByText('Stop: that is a private key.').waitFor();
+    await expectAccessible(page, 'a private key');
+  });
+
+  it('asks for a session by free text when somebody says so, and leaves codes out of the calls', async () => {
+    const { id } = DIPLOMA;
+    const made = await call('POST', '/issuer/offer', {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: [id],
+      reference: 'order of Ada',
+    });
+    expect(made.status, made.text).to.equal(201);
+    const page = await visitors.as(['issuance:offer'], 'decode');
+    const look = async (text: string) => {
+      await page.keyboard.press('Control+k');
+      await page.getByLabel('Find a page, or paste anything').fill(text);
+      await page.getByRole('button', { name: `Ask the service for a session called “${text}”` }).click();
+    };
+    await look('order of nobody');
+    await page.getByText('No session that you may see is called so.').waitFor();
+    await page.keyboard.press('Escape');
+    const code = 'aB3-'.repeat(11);
+    await look(code);
+    await page.getByText('No session that you may see is called so.').waitFor();
+    await expectAccessible(page, 'a session that is not there');
+    await page.keyboard.press('Escape');
+    await look('order of Ada');
+    await page.waitForURL(`**/console#sessions/${made.body.session}`);
+    await page.getByRole('button', { name: /^Calls/ }).click();
+    const calls = page.getByRole('complementary', { name: 'Calls of this page' });
+    await calls.getByText('q=order+of+Ada').first().waitFor();
+    expect(await calls.innerText()).not.to.include(code);
+    await page.keyboard.press('Control+k');
+    await page.getByLabel('Find a page, or paste anything').fill(SD_JWT);
+    expect(await page.getByRole('button', { name: /^Ask the service/ }).count()).to.equal(0);
+  });
+
+  it('finds by a button in the list of sessions, which asks for no token, either', async () => {
+    const page = await visitors.as(['issuance:offer'], 'sessions');
+    const field = page.getByLabel('Id, reference, link, code or nonce');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await field.fill(SD_JWT);
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByText('so the service was not asked for it').waitFor();
+    expect(asked.filter((url) => url.includes('eyJ'))).to.deep.equal([]);
+    expect(page.url()).not.to.include('eyJ');
+    await expectAccessible(page, 'a token in the place of a name');
+    await field.fill('order of Ada');
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByRole('table', { name: 'Sessions' }).getByText('order of Ada').waitFor();
+    await page.getByText('so the service was not asked for it').waitFor({ state: 'detached' });
+    expect(page.url()).to.include('q=order');
+  });
+
+  it('leads by an own link to its page, and by the beginning of an id to its session', async () => {
+    const { body } = await call('GET', '/session?limit=1');
+    const session = body[0].id as string;
+    const page = await visitors.as(['issuance:offer'], 'decode');
+    await paste(page, `${session.slice(0, 8)}…`);
+    await page.waitForURL(`**/console#sessions/${session}`);
+    await paste(page, `${visitors.served.address}/console#health`);
+    await page.getByRole('heading', { name: 'Health', level: 1 }).waitFor();
+    await paste(page, `${visitors.served.address}/console#settings`);
+    await page.getByText('This client has no such page.').waitFor();
+    await page.keyboard.press('Escape');
+    await paste(page, '________…');
+    await page.getByText('has an id that begins with ________').waitFor();
   });
 
   it('goes to pages by name, by keyboard', async () => {

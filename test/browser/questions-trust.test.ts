@@ -55,7 +55,10 @@ describe('whom a question trusts, in the console', function () {
     await expectAccessible(page, 'refused');
     expect(await page.content()).to.not.include(secret.split('\n')[1] ?? '-');
     await give(file('signer.pem', pem(signer)));
-    await trusted(page).getByText('“CN=Signer of others” is no authority (CA)').waitFor();
+    const refused = trusted(page).getByText('“CN=Signer of others” is no authority (CA)');
+    await refused.waitFor();
+    await files.setInputFiles([file('another.pem', pem(ca))]);
+    await refused.waitFor({ state: 'detached' });
     await give(file('big.pem', 'x'.repeat(300_000)));
     await trusted(page).getByText('big.pem has more than 256 KiB').waitFor();
     const ended = await certify({ name: 'Ended', ca: true, from: '2020-01-01', until: '2021-01-01' });

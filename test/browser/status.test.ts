@@ -113,6 +113,8 @@ describe('the status page of the console', function () {
   it('finds the entry of a session, and brings its place in the picture into view', async () => {
     await page.goto(`${served.address}/console#status`);
     const find = page.getByRole('region', { name: 'Find by session' });
+    await find.getByRole('button', { name: 'Find' }).click();
+    await find.getByText('Enter the id of a session').waitFor();
     await find.getByLabel('Session').fill('nobodys-session');
     await find.getByRole('button', { name: 'Find' }).click();
     await find.getByText('there is no such session').waitFor();

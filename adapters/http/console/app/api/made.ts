@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { withoutSecrets } from '../parts/secret.ts';
 
 /** A call as it was made, so that a person can make it from a terminal or a program. */
 export type Made = {
@@ -17,7 +18,8 @@ const SECRET = /secret|password|token|ticket|privateKey|pin$/i;
 export const made = signal<readonly Made[]>([]);
 
 /** What a page reads again and again stands there once. */
-export function note(call: Made): void {
+export function note(asked: Made): void {
+  const call = { ...asked, address: withoutSecrets(asked.address) };
   const others = made.value.filter((one) => call.method !== 'GET' || !isSame(one, call));
   made.value = [{ ...call, body: masked(call.body) }, ...others].slice(0, MOST);
 }

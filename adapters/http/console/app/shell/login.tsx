@@ -14,6 +14,7 @@ export function Login({ done }: { readonly done?: () => void }) {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     setBusy(true);
     setFault(undefined);
+    startFault.value = undefined;
     try {
       await enter(String(form.get('client')), String(form.get('secret')));
       done?.();

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { made } from '../api/made.ts';
 import { About } from '../parts/about.tsx';
 import { Calls } from '../parts/calls.tsx';
@@ -60,6 +60,17 @@ function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
     setShown(false);
     opener.current?.focus();
   };
+  const { page, id } = place.value;
+  useEffect(() => setShown(false), [page, id]);
+  useEffect(() => {
+    if (!isShown) return;
+    const onKey = ({ key }: KeyboardEvent) => {
+      // A dialog above it takes the key for itself.
+      if (key === 'Escape' && document.querySelector('dialog[open]') === null) close();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, [isShown]);
   return (
     <header class="bar">
       <a class="brand" href={linkTo(pages[0]?.name ?? '')}>

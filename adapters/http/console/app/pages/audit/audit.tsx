@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { SearchField } from '../../parts/search-field.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
@@ -23,10 +24,9 @@ const NAMES = ['actor', 'kind', 'action', 'target', 'since', 'sort', 'tenant'] a
 export default function Audit({ identity }: PageProps) {
   const asked = Object.fromEntries(NAMES.map((name) => [name, place.value.query.get(name) ?? '']));
   const query = { ...asked, since: startOf(asked['since']), sort: asked['sort'] || 'desc', limit: 50 };
-  const bound = (name: (typeof NAMES)[number]) => ({
+  const sought = (name: (typeof NAMES)[number]) => ({
     value: asked[name] ?? '',
-    spellcheck: false,
-    onChange: (event: Event) => refine({ [name]: (event.currentTarget as HTMLInputElement).value.trim() }),
+    seek: (text: string) => refine({ [name]: text }),
   });
   return (
     <>
@@ -34,19 +34,17 @@ export default function Audit({ identity }: PageProps) {
       <Verify identity={identity} tenant={asked['tenant'] ?? ''} />
       <search class="filters">
         {identity.tenantId === undefined && <Tenant {...{ identity }} chosen={asked['tenant'] ?? ''} />}
-        <label>
-          Who
-          <input type="search" {...bound('actor')} />
-        </label>
+        <SearchField label="Who" {...sought('actor')} />
         <Choice name="action" label="Did" chosen={asked['action'] ?? ''} of={ACTIONS} />
         <Choice name="kind" label="Kind" chosen={asked['kind'] ?? ''} of={KINDS} />
-        <label>
-          Id of the thing
-          <input type="search" {...bound('target')} />
-        </label>
+        <SearchField label="Id of the thing" {...sought('target')} />
         <label>
           Since
-          <input type="date" {...bound('since')} />
+          <input
+            type="date"
+            value={asked['since'] ?? ''}
+            onChange={(event) => refine({ since: event.currentTarget.value })}
+          />
         </label>
       </search>
       <Table<Entry>

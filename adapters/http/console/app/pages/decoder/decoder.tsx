@@ -39,9 +39,16 @@ export default function Decoder() {
           </button>
         </p>
       )}
+      {found?.isPrivate && (
+        <div role="alert" class="problem">
+          <p>
+            <strong>Stop: that is a private key.</strong> {found.sentence}
+          </p>
+        </div>
+      )}
       <div role="status">
         <p>
-          <strong>{found?.sentence ?? (text.trim() === '' ? '' : UNKNOWN)}</strong>
+          <strong>{found?.isPrivate ? '' : (found?.sentence ?? (text.trim() === '' ? '' : UNKNOWN))}</strong>
         </p>
       </div>
       {found?.parts.map(({ title, value }) => (

@@ -1,12 +1,15 @@
 import { bytesOf, textOf } from './bytes.ts';
 import { diagnose, type Item, keysOf, readCbor } from './cbor.ts';
 import { type Certificate, readCertificate } from './certificate.ts';
+import { holdsPrivateKey, PRIVATE_KEY } from './private-key.ts';
 import { readToken } from './tokens.ts';
 
 /** What a text is: one sentence, and what is in it. */
 export type Recognised = {
   readonly sentence: string;
   readonly parts: readonly { readonly title: string; readonly value: unknown }[];
+  /** Whoever has it can sign or read in the name of somebody: it is told loudly, and not shown. */
+  readonly isPrivate?: true;
 };
 
 /** Characters that are looked at. */
@@ -19,6 +22,7 @@ const REQUESTS = ['request_uri', 'request', 'dcql_query', 'response_type'];
 export function recognise(pasted: string, now = new Date()): Recognised | undefined {
   const text = pasted.trim();
   if (text === '' || text.length > MAX_LENGTH) return undefined;
+  if (holdsPrivateKey(text)) return { sentence: PRIVATE_KEY, parts: [], isPrivate: true };
   for (const read of [pemOf, linkOf, didOf, readToken, jsonOf, binaryOf]) {
     try {
       const found = read(text, now);

@@ -8,13 +8,23 @@ import {
   SimulatedWallet,
   type StoredCredential,
 } from '../../../../../../tools/wallet/core/index.ts';
+import { kindOf, whatCame } from './link-kind.ts';
 
 export type Incoming =
   | { readonly kind: 'offer'; readonly offer: ReadOffer }
   | { readonly kind: 'request'; readonly request: ReadRequest };
 
 /** What a phone says at the end of something. */
-export type PhoneNote = { readonly tone: 'good' | 'bad'; readonly text: string };
+export type PhoneNote = {
+  readonly tone: 'good' | 'bad';
+  readonly text: string;
+  /** What the packages of the wallet say of it. */
+  readonly detail?: string;
+};
+
+const MOST_LINKS = 200;
+const UNREADABLE =
+  'It may have ended, been used, or be incomplete: copy the whole link, or make another one.';
 
 /** Hears when the phone did something, so that others look what became of it. */
 export type Heard = (misbehaviour: Misbehaviour | undefined) => Promise<void>;
@@ -27,6 +37,9 @@ export class Handset {
   readonly exchanges = signal<readonly Exchange[]>([]);
   readonly #wallet: SimulatedWallet;
   #heard: Heard = async () => {};
+  /** Links of offers that were collected, which are good once. */
+  #collected: readonly string[] = [];
+  #link = '';
 
   constructor() {
     this.#wallet = new SimulatedWallet({
@@ -45,13 +58,26 @@ export class Handset {
         ? undefined
         : { tone: 'bad', text: `The ${left} before was left unanswered. It is open until it ends.` };
     this.#heard = heard;
-    try {
-      this.incoming.value = isOffer(link)
-        ? { kind: 'offer', offer: await this.#wallet.readOffer(link) }
-        : { kind: 'request', request: await this.#wallet.readRequest(link) };
-    } catch (error) {
-      this.#say('bad', `The phone cannot use this: ${messageOf(error)}`);
-    }
+    const kind = kindOf(link);
+    const refused = this.#collected.includes(link)
+      ? 'This phone collected that offer already. An offer is good once: make another one.'
+      : kind === undefined
+        ? whatCame(link)
+        : undefined;
+    // What the person looks at is what they gave last.
+    if (refused !== undefined) this.incoming.value = undefined;
+    if (refused !== undefined) this.#say('bad', refused);
+    else
+      try {
+        this.incoming.value =
+          kind === 'offer'
+            ? { kind, offer: await this.#wallet.readOffer(link) }
+            : { kind: 'request', request: await this.#wallet.readRequest(link) };
+        this.#link = link;
+      } catch (error) {
+        this.incoming.value = undefined;
+        this.#say('bad', `The phone cannot use this ${kind}. ${UNREADABLE}`, messageOf(error));
+      }
     await heard(undefined);
   }
 
@@ -62,6 +88,7 @@ export class Handset {
         offer,
         txCode === undefined ? {} : { txCode },
       );
+      this.#collected = [...this.#collected, this.#link].slice(-MOST_LINKS);
       this.cards.value = this.#wallet.credentials;
       const names = credentials.map(({ look }) => look.name).join(', ');
       if (credentials.length > 0) this.#say('good', `${names}: now in this phone.`);
@@ -119,17 +146,13 @@ export class Handset {
     else this.#say('bad', `Refused (${status}): ${said}. Why is told to the verifier alone.`);
   }
 
-  #say(tone: PhoneNote['tone'], text: string): void {
-    this.note.value = { tone, text };
+  #say(tone: PhoneNote['tone'], text: string, detail?: string): void {
+    this.note.value = { tone, text, ...(detail !== undefined && { detail }) };
   }
 }
 
 /** The one of this window. */
 export const handset = new Handset();
-
-function isOffer(link: string): boolean {
-  return /credential_offer(_uri)?=/.test(link);
-}
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -29,7 +29,7 @@ export default function PhonePage() {
       <form class="filters" onSubmit={submit}>
         <label>
           Link of an offer or a request
-          <input name="link" required spellcheck={false} autocomplete="off" />
+          <input name="link" spellcheck={false} autocomplete="off" />
         </label>
         <button type="submit" aria-busy={isBusy.value}>
           Open in the phone

@@ -34,6 +34,12 @@ export function Phone() {
             </p>
           )}
         </div>
+        {note?.detail !== undefined && (
+          <details>
+            <summary>In the words of the wallet</summary>
+            <p class="fine">{note.detail}</p>
+          </details>
+        )}
         {incoming?.kind === 'offer' && <Consent offer={incoming.offer} />}
         {incoming?.kind === 'request' && (
           <Asked key={String(incoming.request.payload['nonce'])} request={incoming.request} />

@@ -1,4 +1,6 @@
+import { useEffect, useState } from 'preact/hooks';
 import { Badge } from '../../parts/badge.tsx';
+import { isSecret } from '../../parts/secret.ts';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { PageProps } from '../../shell/pages.ts';
@@ -32,28 +34,58 @@ export default function Sessions(props: PageProps) {
 function SessionList({ identity }: Pick<PageProps, 'identity'>) {
   const { query } = place.value;
   const [q, status, sort] = ['q', 'status', 'sort'].map((name) => query.get(name) ?? '');
+  const [isHeld, setHeld] = useState(false);
+  const [text, setText] = useState(q);
+  // A link within the page changes it, too.
+  useEffect(() => setText(q), [q]);
+  const seek = (event: Event) => {
+    event.preventDefault();
+    const wanted = (text ?? '').trim();
+    setHeld(isSecret(wanted));
+    if (!isSecret(wanted)) refine({ q: wanted });
+  };
   return (
     <>
       <h1>Sessions</h1>
-      <search class="filters">
-        <label>
-          Id, reference, link, code or nonce
-          <input
-            type="search"
-            value={q}
-            onChange={(event) => refine({ q: event.currentTarget.value.trim() })}
-          />
-        </label>
-        <label>
-          Status
-          <select value={status} onChange={(event) => refine({ status: event.currentTarget.value })}>
-            <option value="">all</option>
-            {STATUSES.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
+      <search>
+        <form class="filters" onSubmit={seek}>
+          <label>
+            Id, reference, link, code or nonce
+            <input
+              type="search"
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+              onChange={seek}
+              spellcheck={false}
+              autocapitalize="none"
+              aria-describedby="whole"
+            />
+          </label>
+          <button type="submit" class="quiet">
+            Find
+          </button>
+          <label>
+            Status
+            <select value={status} onChange={(event) => refine({ status: event.currentTarget.value })}>
+              <option value="">all</option>
+              {STATUSES.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        </form>
+        <p class="fine" id="whole">
+          As a whole, not a part of it; Ctrl K also knows the beginning of an id.
+        </p>
       </search>
+      <div role="alert">
+        {isHeld && (
+          <p class="problem">
+            That looks like a token or a key, so the service was not asked for it. The <em>Decoder</em> takes
+            it apart in this window.
+          </p>
+        )}
+      </div>
       <Table<Row>
         identity={identity}
         caption="Sessions"

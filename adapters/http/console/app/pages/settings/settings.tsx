@@ -1,3 +1,4 @@
+import { SearchField } from '../../parts/search-field.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { place, refine } from '../../shell/place.ts';
@@ -36,16 +37,7 @@ export default function Settings({ identity }: PageProps) {
         shown to nobody.
       </p>
       <search class="filters">
-        <label>
-          Name or meaning
-          <input
-            type="search"
-            value={q}
-            maxLength={200}
-            spellcheck={false}
-            onChange={(event) => refine({ q: event.currentTarget.value.trim() })}
-          />
-        </label>
+        <SearchField label="Name or meaning" value={q ?? ''} seek={(text) => refine({ q: text })} />
         <label>
           From
           <select value={source} onChange={(event) => refine({ source: event.currentTarget.value })}>

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { Badge } from '../../parts/badge.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -13,13 +14,19 @@ type Found = {
   readonly issuedAt: string;
 };
 
+/** Ids of sessions have no other characters, and secrets of clients are longer: nothing else is asked for, whatever was pasted. */
+const ID = /^[\w-]{1,36}$/;
+
 /** Where the credentials of a session stand in the lists; each entry leads to its place in the picture. */
 export function FindSession({ identity }: { readonly identity: Identity }) {
   const session = place.value.query.get('session') ?? '';
+  const [isWanting, setWanting] = useState(false);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    refine({ session: String(form.get('session')).trim() });
+    const wanted = String(form.get('session')).trim();
+    setWanting(!ID.test(wanted));
+    refine({ session: ID.test(wanted) ? wanted : undefined });
   };
   return (
     <section aria-labelledby="find">
@@ -35,6 +42,8 @@ export function FindSession({ identity }: { readonly identity: Identity }) {
               maxLength={200}
               spellcheck={false}
               autocapitalize="none"
+              aria-invalid={isWanting || undefined}
+              aria-describedby="find-told"
             />
           </label>
           <button type="submit" class="quiet">
@@ -42,6 +51,9 @@ export function FindSession({ identity }: { readonly identity: Identity }) {
           </button>
         </form>
       </search>
+      <p id="find-told" role="status">
+        {isWanting && 'Enter the id of a session: the 22 characters at the top of its page.'}
+      </p>
       {session !== '' && (
         <Table<Found>
           key={session}

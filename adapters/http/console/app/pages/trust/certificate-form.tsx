@@ -34,16 +34,24 @@ export function CertificateForm({ wanted, take, button, children, label, isOptio
       field.value = '';
     if (why === undefined && isTaken) form.reset();
   };
+  // What was said is of what was given before.
+  const anew = () => setTold(NOTHING);
   return (
     <form onSubmit={submit}>
       {children}
       <label>
         {label}: files (PEM or DER)
-        <input type="file" name="file" multiple accept=".pem,.crt,.cer,.der,.txt" />
+        <input type="file" name="file" multiple accept=".pem,.crt,.cer,.der,.txt" onChange={anew} />
       </label>
       <label>
         or pasted (PEM)
-        <textarea name="text" rows={3} spellcheck={false} placeholder="-----BEGIN CERTIFICATE-----" />
+        <textarea
+          name="text"
+          rows={3}
+          spellcheck={false}
+          onInput={anew}
+          placeholder="-----BEGIN CERTIFICATE-----"
+        />
       </label>
       <button type="submit">{button}</button>
       <div aria-live="assertive">

@@ -1,3 +1,4 @@
+import { SearchField } from '../../parts/search-field.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { place, refine } from '../../shell/place.ts';
 import { Authorities } from './authorities.tsx';
@@ -34,16 +35,7 @@ export default function Trust({ identity }: PageProps) {
             ))}
           </select>
         </label>
-        <label>
-          Called, or used by
-          <input
-            type="search"
-            maxLength={200}
-            spellcheck={false}
-            value={words}
-            onChange={(event) => refine({ q: event.currentTarget.value.trim() })}
-          />
-        </label>
+        <SearchField label="Called, or used by" value={words} seek={(text) => refine({ q: text })} />
       </search>
       <Resting key={`${kind} ${words}`} identity={identity} kind={kind} words={words} />
       {identity.roles.includes('presentation:manage') && <ImportAuthorities identity={identity} />}
