@@ -4643,6 +4643,8 @@ export interface components {
       uri: string;
       /** @description `idx` of the credential */
       index: number;
+      /** @description Of an entry of the list: one bit tells valid from revoked, more have room for suspended */
+      bits: 1 | 2 | 4 | 8;
       /** @description 0 valid, 1 revoked, 2 suspended, as recorded; readers see it once the list is signed anew */
       status: number;
       credentialConfigurationId: string;

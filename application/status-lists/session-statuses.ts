@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SessionId } from '../../domain/shared/ids.ts';
+import type { EntryBits } from '../../domain/status-lists/bits.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
@@ -30,6 +31,8 @@ export type CredentialStatus = {
   readonly statusListId: string;
   readonly uri: string;
   readonly index: number;
+  /** Of an entry of its list: one has no room for suspended. */
+  readonly bits: EntryBits;
   /** As it is recorded; readers of the list see it once its token is signed anew. */
   readonly status: number;
   readonly credentialConfigurationId: string;
@@ -94,7 +97,7 @@ export class ListSessionStatuses extends needs({
     const uri = statusListUri(settings, tenantId, list.id);
     const { credentialConfigurationId, issuedAt } = batch;
     return indices.map((index) => ({
-      ...{ statusListId: list.id, uri, index, status: known.get(index) ?? 0 },
+      ...{ statusListId: list.id, uri, index, bits: list.bits, status: known.get(index) ?? 0 },
       ...{ credentialConfigurationId, issuedAt },
     }));
   }

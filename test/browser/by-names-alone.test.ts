@@ -67,7 +67,7 @@ describe('the first walk of somebody who does not see', function () {
     const dialog = page.getByRole('dialog', { name: 'Revoke this credential?' });
     await dialog.getByRole('button', { name: 'Revoke' }).focus();
     await page.keyboard.press('Enter');
-    await heardOf(page, /Whoever is shown it from now on refuses it/);
+    await heardOf(page, /The employer refuses it from now on/);
     await expectFocus(page, 'Revoke');
     expect(await focused(page)).to.equal('Offer: Diploma');
   });

@@ -117,6 +117,11 @@ describe('the playground', function () {
   });
 
   it('shows that a revoked diploma is good for nothing', async () => {
+    // Somebody elsewhere has a copy of the list.
+    const university = await page.getByText(/^Issues\. university-/).innerText();
+    const lists = await served.service.call('GET', `/${university.split(' ')[1]}/status-lists`);
+    for (const list of lists.body.status_lists as string[])
+      await served.service.call('GET', new URL(list).pathname);
     await page
       .locator('.turn', { hasText: 'Offer: Diploma' })
       .getByRole('button', { name: 'Revoke' })
@@ -126,6 +131,8 @@ describe('the playground', function () {
     await expectAccessible(page, 'a question before something grave');
     await dialog.getByRole('button', { name: 'Revoke' }).click();
     await page.locator('.turn', { hasText: 'Offer: Diploma' }).getByText('revoked').waitFor();
+    const told = page.getByText('The employer, a tenant of the same service, refuses it from now on.');
+    await told.filter({ hasText: /Verifiers elsewhere .* accept it until \d\d:\d\d/ }).waitFor();
     await ask(page, 'which degree?');
     await button(page, 'Show').click();
     await page.getByText('The issuer revoked this credential').waitFor();
@@ -137,6 +144,8 @@ describe('the playground', function () {
     await page.getByText('On the wire').click();
     await page.locator('.wire li summary').first().click();
     expect(await page.locator('.wire pre').nth(1).innerText()).to.include('credential_issuer');
+    const first = page.locator('.wire summary', { hasText: '401' }).first();
+    await first.getByText('the first answer brings the nonce for the proof (RFC 9449 section 8)').waitFor();
   });
 
   it('makes no call but those of the API document', async () => {

@@ -64,6 +64,9 @@ describe('the page of the rates', function () {
     expect(aboutWhich({ sessions: 3, isComplete: true }, 'sessions', '24h')).to.equal(
       'All 3 sessions of the last 24 hours.',
     );
+    expect(aboutWhich({ sessions: 1, isComplete: true }, 'sessions that failed', '24h')).to.equal(
+      'There is 1 session that failed of the last 24 hours.',
+    );
     expect(aboutWhich({ sessions: 0, isComplete: true }, 'sessions', '24h')).to.equal(
       'There are no sessions in the last 24 hours.',
     );

@@ -118,7 +118,7 @@ describe('the page of a session', function () {
     const issuer = await look(held.session, 'clerk');
     await issuer.getByRole('button', { name: 'Change status' }).click();
     await issuer.locator('dialog[open]').getByRole('button', { name: 'Change status' }).click();
-    await issuer.getByText('1 of its credentials changed.').waitFor();
+    await issuer.getByText('1 credential is revoked now.').waitFor();
     const asked = await shop.ask('check');
     const page = await look(asked.session, 'asker');
     expect(await page.getByRole('button', { name: 'Change status' }).count()).to.equal(0);
@@ -133,6 +133,14 @@ describe('the page of a session', function () {
     await page.getByText('Refused: the issuer took it back, or holds it back.').waitFor();
     await page.getByText('Token Status List section 8.3').waitFor();
     await page.getByText('Nothing here: the holder asks the issuer why.').waitFor();
+    expect(await page.locator('.checks details[open]').count(), 'the first fault alone').to.equal(1);
+    await page
+      .locator('summary', { hasText: /response/ })
+      .last()
+      .click();
+    await page.getByText(/Nothing for itself: it follows from “card: /).waitFor();
+    await page.getByText('No good presentation came for “card”, which the question requires.').waitFor();
+    expect(await page.content()).not.to.include('update the wallet');
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Run again' }).click();
     await status(page, 'active');
@@ -227,6 +235,13 @@ describe('the page of a session', function () {
     const fetched = await fetchIt();
     expect(fetched.status).to.equal(400);
     expect(fetched.text).not.to.include('register');
+    await page.getByText('Kept back, since a backend or a wallet wrote it').waitFor();
+    expect(await page.getByRole('button', { name: 'Change status' }).count(), 'nothing was issued').to.equal(
+      0,
+    );
+    await page.getByRole('button', { name: 'Show values' }).click();
+    await page.locator('dialog[open]').getByRole('button', { name: 'Show values' }).click();
+    await page.locator('.tree').getByText('The register knows nobody').waitFor();
   });
 
   for (const dark of [false, true])

@@ -41,10 +41,10 @@ describe('the status page of the console', function () {
   after(() => served?.close());
   afterEach(() => expect(window.faults).to.deep.equal([]));
 
-  const call = async (method: string, path: string, json: object) => {
+  const call = async (method: string, path: string, json?: object) => {
     const { service } = served;
     const token = await service.token(issuer.clientId, issuer.secret);
-    return (await service.call(method, path, { token, json })).body;
+    return (await service.call(method, path, { token, ...(json && { json }) })).body;
   };
   const seen = () => page.getByRole('region', { name: 'As a verifier sees it' });
   const press = (name: string) => page.getByRole('button', { name, exact: true }).first().click();
@@ -94,7 +94,7 @@ describe('the status page of the console', function () {
       ['1', 'revoked'],
     ] as const) {
       await change(status, status === '1' ? 'The card was lost' : '');
-      await page.getByRole('status').getByText(`1 credentials are ${name} now.`).waitFor();
+      await page.getByRole('status').getByText(`1 credential is ${name} now.`).waitFor();
       await seen().getByLabel('Entry, the idx').fill(String(index));
       await seen().getByText(`Entry ${index} is ${name}`).waitFor();
     }
@@ -157,6 +157,40 @@ describe('the status page of the console', function () {
     const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
     await dialog.getByRole('alert').getByText('409').waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
+  });
+
+  it('says until when verifiers have a copy that knows nothing of a revocation, and offers what has room', async () => {
+    await call('PUT', '/status-list-config', { bits: 1, capacity: 1_000, immediateUpdate: false });
+    await call('POST', '/issuer/credentials', { ...CREDENTIAL, id: 'plain' });
+    const list = await call('POST', '/status-lists', { credentialConfigurationId: 'plain' });
+    const offer = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['plain'],
+    };
+    const made = await call('POST', '/issuer/offer', offer);
+    const wallet = new SimulatedWallet();
+    const { credentials } = await wallet.accept(await wallet.readOffer(made.uri));
+    const place = credentials[0]?.status?.index ?? -1;
+    await page.goto(`${served.address}/console#status/${list.id}?entry=${place}`);
+    await seen().getByText(`Entry ${place} is valid, or given to nobody.`).waitFor();
+    await press('Revoke or restore');
+    const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
+    await dialog.locator('option[value="2"]:disabled', { hasText: 'not in a list of 1 bit' }).waitFor({
+      state: 'attached',
+    });
+    await dialog.getByLabel('Session that issued').fill(made.session);
+    await dialog.getByRole('button', { name: 'Revoke or restore' }).click();
+    await page.getByRole('status').getByText('1 credential is revoked now.').waitFor();
+    const { expiresAt } = await call('GET', `/status-lists/${list.id}`);
+    const end = await page.evaluate(
+      `new Date('${expiresAt}').toLocaleTimeString(undefined, { timeStyle: 'short' })`,
+    );
+    await seen().getByText(`Entry ${place} is still valid in this copy.`).waitFor();
+    const told = `does not say so yet: it is made anew by ${end}`;
+    await seen().getByText(`On record, entry ${place} is revoked.`).getByText(told).waitFor();
+    await page.getByRole('table', { name: 'Entries of the session' }).getByText('revoked').waitFor();
+    await expectAccessible(page, 'a list that lags behind');
   });
 
   it('shows a list of a million entries', async () => {

@@ -23,6 +23,9 @@ const CredentialStatusView = z
     statusListId: z.string(),
     uri: z.string().describe('Of the list, as the credential names it'),
     index: z.number().int().describe('`idx` of the credential'),
+    bits: z
+      .union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)])
+      .describe('Of an entry of the list: one bit tells valid from revoked, more have room for suspended'),
     status: z
       .number()
       .int()

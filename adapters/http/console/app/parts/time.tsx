@@ -1,4 +1,5 @@
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 const NEAR = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 const UNITS = [
   ['day', 86_400],
@@ -15,6 +16,12 @@ export function Time({ at }: { readonly at: string | Date }) {
       {near(date)}
     </time>
   );
+}
+
+/** By the clock, for what is waited for; with its day where that is another. */
+export function clockOf(date: Date): string {
+  const isToday = date.toDateString() === new Date().toDateString();
+  return (isToday ? CLOCK : FULL).format(date);
 }
 
 function near(date: Date): string {

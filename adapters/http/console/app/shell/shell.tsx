@@ -76,7 +76,6 @@ function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
       <a class="brand" href={linkTo(pages[0]?.name ?? '')}>
         <span aria-hidden="true">◉</span> Vidimus
       </a>
-      <WhoAmI />
       <button type="button" class="quiet" aria-keyshortcuts="Control+K" onClick={openPalette}>
         Find <kbd>Ctrl K</kbd>
       </button>
@@ -90,6 +89,7 @@ function Header({ pages }: { readonly pages: readonly PageEntry[] }) {
         Calls <span class="count">{made.value.length}</span>
       </button>
       {isShown && <Calls close={close} />}
+      <WhoAmI />
     </header>
   );
 }

@@ -1,4 +1,5 @@
 import { Problem } from '../../parts/problem.tsx';
+import { sentence } from '../../parts/sentence.ts';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
@@ -16,7 +17,7 @@ const COLUMNS: readonly Column<Ending>[] = [
   },
   {
     title: 'What to do',
-    cell: ({ renews, advice }) => (renews ? `Nothing: it renews itself. ${advice}` : advice),
+    cell: ({ renews, advice }) => (renews ? 'Nothing: it renews itself before that.' : sentence(advice)),
   },
 ];
 

@@ -33,7 +33,7 @@ export function OfferIt({ identity, stored }: { readonly identity: Identity; rea
   return (
     <Confirm label="Offer it" title={`Offer ${id}`} act={act}>
       <label>
-        Claims of whom it is offered to
+        Claims of whom it is offered to, as JSON
         <textarea
           name="claims"
           rows={10}

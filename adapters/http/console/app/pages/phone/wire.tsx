@@ -18,6 +18,8 @@ export function Wire() {
                 </code>{' '}
                 <span class="fine">
                   {exchange.status ?? exchange.error} · {exchange.milliseconds} ms
+                  {bringsNonce(exchange) &&
+                    ' · as it should be: the first answer brings the nonce for the proof (RFC 9449 section 8)'}
                 </span>
               </summary>
               <pre>{requestOf(exchange)}</pre>
@@ -31,6 +33,11 @@ export function Wire() {
       </p>
     </details>
   );
+}
+
+/** The phone asks once more with it, so nothing failed, whatever the console of the browser says. */
+function bringsNonce({ status, responseBody }: Exchange): boolean {
+  return (status === 401 || status === 400) && responseBody.includes('use_dpop_nonce');
 }
 
 function requestOf({ requestHeaders, requestBody }: Exchange): string {

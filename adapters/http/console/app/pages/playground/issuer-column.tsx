@@ -1,4 +1,5 @@
 import { Confirm } from '../../parts/confirm.tsx';
+import { clockOf } from '../../parts/time.tsx';
 import { useBusy } from '../../parts/use-busy.tsx';
 import type { Play, Turn } from './play.ts';
 import { TurnView } from './turn-view.tsx';
@@ -38,11 +39,18 @@ export function IssuerColumn({ play }: { readonly play: Play }) {
               isGrave
               act={async () => {
                 await play.revoke(turn);
-                return 'Revoked. Whoever is shown it from now on refuses it.';
+                return 'Revoked. The employer refuses it from now on.';
               }}
             >
               <p>It stays in the phone and is good for nothing. That cannot be undone.</p>
             </Confirm>
+          )}
+          {turn.isRevoked && (
+            <p>
+              The employer, a tenant of the same service, refuses it from now on.{' '}
+              {turn.believedUntil !== undefined &&
+                `Verifiers elsewhere may have a copy of the status list and accept it until ${clockOf(turn.believedUntil)}.`}
+            </p>
           )}
         </TurnView>
       ))}

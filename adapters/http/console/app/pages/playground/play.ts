@@ -2,6 +2,8 @@ import { type Signal, signal } from '@preact/signals';
 import type { Misbehaviour } from '../../../../../../tools/wallet/core/index.ts';
 import { ask } from '../../api/call.ts';
 import { handset } from '../phone/handset.ts';
+import type { Found } from '../status/find-session.tsx';
+import type { ListRow } from '../status/list-row.ts';
 import type { Demonstration } from './demonstration.ts';
 
 /** An offer or a request of this game, and what became of it. */
@@ -15,6 +17,8 @@ export type Turn = {
   /** What was verified, as the verifier's backend gets it. */
   readonly learned?: Readonly<Record<string, unknown>>;
   readonly isRevoked?: boolean;
+  /** Until then a copy of the status list is good that says otherwise. */
+  readonly believedUntil?: Date;
   /** What the phone did wrong. */
   readonly misbehaviour?: Misbehaviour;
 };
@@ -90,9 +94,23 @@ export class Play {
 
   async revoke({ id }: Turn): Promise<void> {
     await ask(this.demonstration.issuer, 'POST', '/session/revoke', { body: { sessionId: id, status: 1 } });
+    const believedUntil = await this.#copiesUntil(id);
     this.offers.value = this.offers.value.map((turn) =>
-      turn.id === id ? { ...turn, isRevoked: true } : turn,
+      turn.id === id
+        ? { ...turn, isRevoked: true, ...(believedUntil !== undefined && { believedUntil }) }
+        : turn,
     );
+  }
+
+  /** When the newest copy ends that somebody may have of the list; undefined where there is none. */
+  async #copiesUntil(session: string): Promise<Date | undefined> {
+    const { issuer } = this.demonstration;
+    const query = { limit: 1 };
+    const [entry] = await ask<readonly Found[]>(issuer, 'GET', `/session/${session}/statuses`, { query });
+    if (entry === undefined) return undefined;
+    const { expiresAt } = await ask<ListRow>(issuer, 'GET', `/status-lists/${entry.statusListId}`);
+    const end = new Date(expiresAt ?? 0);
+    return end.getTime() > Date.now() ? end : undefined;
   }
 
   /** Reads what became of everything that is still open. */

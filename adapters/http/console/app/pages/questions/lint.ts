@@ -19,7 +19,10 @@ export function doubtsOf(draft: unknown, { kinds, knowsOwn }: Known): readonly D
   const claims = asked.flatMap(({ paths = [], format }) => paths.map((path) => ({ path, format })));
   const hasPurpose = listAt(draft, 'purpose').length > 0;
   if (asked.length === 0)
-    doubts.push({ what: 'It asks for nothing.', change: 'Choose a kind of credential below.' });
+    doubts.push({
+      what: 'It asks for nothing.',
+      change: 'Choose a kind of credential under “What it asks for”.',
+    });
   if (claims.length > 0 && !hasPurpose)
     doubts.push({ what: 'It does not say why it asks.', change: 'Write a purpose, which users see.' });
   if (claims.length > MANY)

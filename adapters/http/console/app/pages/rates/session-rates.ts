@@ -13,6 +13,8 @@ export const pathOf = (period: Period) => `/session/rates?period=${period}`;
 /** Which sessions a number is about. @param what they are, such as `sessions that failed`. */
 export function aboutWhich({ sessions, isComplete }: Sample, what: string, period: Period): string {
   if (sessions === 0) return `There are no ${what} in the ${WORDS[period]}.`;
+  if (sessions === 1 && isComplete)
+    return `There is 1 ${what.replace('sessions', 'session')} of the ${WORDS[period]}.`;
   const number = sessions.toLocaleString('en');
   return `${isComplete ? 'All' : 'Of the'} ${isComplete ? number : `newest ${number}`} ${what} of the ${WORDS[period]}.`;
 }

@@ -9,6 +9,9 @@ export type Cure = {
 const SIGNATURES = 'A signature is not trusted';
 const ISSUER = { what: 'Nothing here: the issuer has to issue it anew. Tell it the reason.' };
 const WALLET = { what: 'Nothing here: update the wallet, or report it to its maker with this session.' };
+const CHANGED = {
+  what: 'Do not go by it: it is not what the issuer signed. Ask again; if it comes again, have the holder collect a new one, and report the wallet to its maker.',
+};
 const AGAIN = { what: 'Make another request: each is answered once, and soon.' };
 const CERTIFICATE: Cure = {
   what: 'The issuer needs another certificate of its authority, and issues anew.',
@@ -61,6 +64,7 @@ const GROUPS: readonly (readonly [string, Cure])[] = [
       at: 'question',
     },
   ],
+  ['issuer_signature digest_mismatch unreferenced_disclosure', CHANGED],
   ['nonce_mismatch repeated_credential kb_iat_window', AGAIN],
   [
     'credential_expired credential_not_yet_valid',
@@ -69,7 +73,7 @@ const GROUPS: readonly (readonly [string, Cure])[] = [
     },
   ],
   [
-    'issuer_typ issuer_alg unsupported_crit issuer_signature credential_audience holder_key_missing unsupported_hash digest_mismatch duplicate_element duplicate_digest malformed_sd malformed_array_digest nested_sd_alg reserved_key claim_exists reserved_claim_name forbidden_disclosure malformed too_deep key_authorization',
+    'issuer_typ issuer_alg unsupported_crit credential_audience holder_key_missing unsupported_hash duplicate_element duplicate_digest malformed_sd malformed_array_digest nested_sd_alg reserved_key claim_exists reserved_claim_name forbidden_disclosure malformed too_deep key_authorization',
     ISSUER,
   ],
 ];
@@ -79,7 +83,8 @@ const CURES: ReadonlyMap<string, Cure> = new Map(
 );
 
 /** What to change for a reason of a report; what is not the issuer's and not the question's is the wallet's. */
-export const cureOf = (reason: string): Cure => CURES.get(reason) ?? WALLET;
+export const cureOf = (reason: string): Cure =>
+  CURES.get(reason) ?? (reason.startsWith('missing ') ? OTHER_QUERY : WALLET);
 
 /** Where to look for a failure code; what to do stands in the explanations. */
 export const FAILURE_PLACES: Readonly<Record<string, Omit<Cure, 'what'>>> = {

@@ -4,7 +4,7 @@
  */
 export const FAILURES: Readonly<Record<string, readonly [cause: string, cure: string]>> = {
   claims_unavailable: [
-    'the claims webhook did not answer as it should, or its claims fit neither schema nor format; message says which',
+    'the claims webhook did not answer as it should, or its claims fit neither schema nor format: message says which of it',
     'mend the backend or the schema, make another offer',
   ],
   tx_code_attempts: [
@@ -21,11 +21,11 @@ export const FAILURES: Readonly<Record<string, readonly [cause: string, cure: st
   ],
   deferred_failed: [
     'your backend called POST /issuer/deferred/{transactionId}/fail',
-    'message has what it said',
+    'see message, which has what it said',
   ],
   presentation_refused: [
     'a required credential is missing or not good',
-    'look for failed in report; the reasons are in verifying',
+    'see the first check that failed in report, and what its reason means in verifying',
   ],
   malformed: [
     'what the wallet sent is no presentation response',

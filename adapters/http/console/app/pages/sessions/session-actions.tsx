@@ -1,8 +1,11 @@
 import { ask } from '../../api/call.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { useAsked } from '../../parts/use-asked.ts';
 import type { Identity } from '../../shell/identities.ts';
 import { goTo } from '../../shell/place.ts';
+import type { Found } from '../status/find-session.tsx';
 import { ReasonField, reasonIn } from '../status/reason.tsx';
+import { changedInWords, StatusChoice } from '../status/status-choice.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
 
 type Props = { readonly identity: Identity; readonly session: SessionRecord; readonly again: () => void };
@@ -11,6 +14,13 @@ type Props = { readonly identity: Identity; readonly session: SessionRecord; rea
 export function SessionActions({ identity, session, again }: Props) {
   const { id, kind, status } = session;
   const path = `/session/${encodeURIComponent(id)}`;
+  // Nothing was issued that has a status: nothing is offered.
+  const mayHaveIssued = kind === 'issuance' && status !== 'active';
+  const { value: issued = [] } = useAsked<readonly Found[]>(
+    identity,
+    mayHaveIssued ? `${path}/statuses?limit=25` : undefined,
+    session.updatedAt,
+  );
   const cancel = async () => {
     await ask(identity, 'POST', `${path}/cancel`);
     again();
@@ -35,25 +45,18 @@ export function SessionActions({ identity, session, again }: Props) {
       body,
     });
     again();
-    return `${changed} of its credentials changed.`;
+    return changedInWords(changed, body.status);
   };
   return (
-    <div class="filters">
+    <div class="doings">
       {isOpen(session) && (
         <Confirm label="Cancel" title="Cancel this session" act={cancel} isGrave>
           <p>No wallet can use its link any more. What was issued stays.</p>
         </Confirm>
       )}
-      {kind === 'issuance' && status !== 'active' && (
+      {issued.length > 0 && (
         <Confirm label="Change status" title="Revoke, suspend or restore" act={setStatus} isGrave>
-          <label>
-            Its credentials are
-            <select name="status">
-              <option value="1">revoked, for good</option>
-              <option value="2">suspended</option>
-              <option value="0">valid again</option>
-            </select>
-          </label>
+          <StatusChoice label="Its credentials are" bits={Math.min(...issued.map(({ bits }) => bits))} />
           <ReasonField />
         </Confirm>
       )}

@@ -48,7 +48,7 @@ function StepLine({ step: { title, at, words = [], record } }: { readonly step: 
   const records = Object.entries(record).filter(([, value]) => value !== undefined);
   const line = (
     <>
-      {title} <span class="fine">{at === undefined ? 'no time on record' : <Time at={at} />}</span>
+      {title} <span class="fine">{at === undefined ? '(when is not on record)' : <Time at={at} />}</span>
     </>
   );
   if (records.length === 0 && words.length === 0) return <p>{line}</p>;

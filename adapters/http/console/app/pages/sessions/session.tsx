@@ -102,8 +102,8 @@ function Values({ identity, id, session }: PageProps & { readonly session: Sessi
     return 'This is on record.';
   };
   if (whole !== undefined) {
-    const { credentials, credentialPayload, transaction_data, auth_queries } = whole;
-    const values = { credentials, credentialPayload, transaction_data, auth_queries };
+    const { failure, credentials, credentialPayload, transaction_data, auth_queries } = whole;
+    const values = { failure, credentials, credentialPayload, transaction_data, auth_queries };
     return (
       <>
         <MdocElements session={whole} />

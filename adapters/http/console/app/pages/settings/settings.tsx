@@ -67,7 +67,7 @@ export default function Settings({ identity }: PageProps) {
 /** Long names break where their words do. */
 function Name({ name }: { readonly name: string }) {
   return (
-    <code>
+    <code class="setting">
       {name.split(/(?<=_)/).map((word) => (
         <>
           {word}

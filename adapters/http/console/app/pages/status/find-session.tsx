@@ -6,9 +6,11 @@ import type { Identity } from '../../shell/identities.ts';
 import { linkTo, place, refine } from '../../shell/place.ts';
 import { nameOfStatus } from './token.ts';
 
-type Found = {
+/** Where a credential of a session stands. */
+export type Found = {
   readonly statusListId: string;
   readonly index: number;
+  readonly bits: number;
   readonly status: number;
   readonly credentialConfigurationId: string;
   readonly issuedAt: string;
@@ -17,8 +19,14 @@ type Found = {
 /** Ids of sessions have no other characters, and secrets of clients are longer: nothing else is asked for, whatever was pasted. */
 const ID = /^[\w-]{1,36}$/;
 
+type Props = {
+  readonly identity: Identity;
+  /** Changes when a status did. */
+  readonly again: unknown;
+};
+
 /** Where the credentials of a session stand in the lists; each entry leads to its place in the picture. */
-export function FindSession({ identity }: { readonly identity: Identity }) {
+export function FindSession({ identity, again }: Props) {
   const session = place.value.query.get('session') ?? '';
   const [isWanting, setWanting] = useState(false);
   const submit = (event: SubmitEvent) => {
@@ -61,6 +69,7 @@ export function FindSession({ identity }: { readonly identity: Identity }) {
           caption="Entries of the session"
           path={`/session/${encodeURIComponent(session)}/statuses`}
           query={{ limit: 25 }}
+          again={again}
           columns={columnsOf(session)}
           rowKey={({ statusListId, index }) => `${statusListId} ${index}`}
           empty={<p>No credential of this session has a status that could be changed.</p>}

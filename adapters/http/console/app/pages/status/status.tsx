@@ -65,7 +65,7 @@ export default function Status({ identity, id }: PageProps) {
           <p class="fine">Nobody has to make lists: issuing makes those that it needs.</p>
         </Confirm>
       </div>
-      <FindSession identity={identity} />
+      <FindSession identity={identity} again={turn} />
       <h2>Lists</h2>
       <Table<ListRow>
         identity={identity}

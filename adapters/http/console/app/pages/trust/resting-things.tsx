@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { askPage, type Page } from '../../api/call.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { sentence } from '../../parts/sentence.ts';
 import { useBusy } from '../../parts/use-busy.tsx';
 import type { Identity } from '../../shell/identities.ts';
 import { Picture } from './picture.tsx';
@@ -71,7 +72,12 @@ export function Resting({ identity, kind, words }: Props) {
 
 function sentenceOf(ending: Ending): string {
   const lost = restingOn(ending);
-  const what = lost.length === 0 ? 'Nothing fails' : `${lost.map(({ name }) => name).join(', ')} fail`;
-  const help = ending.renews ? 'It renews itself, as long as nothing is in the way.' : ending.advice;
+  const what =
+    lost.length === 0
+      ? 'Nothing fails'
+      : `${lost.map(({ name }) => name).join(', ')} ${lost.length === 1 ? 'fails' : 'fail'}`;
+  const help = ending.renews
+    ? 'It renews itself, as long as nothing is in the way.'
+    : sentence(ending.advice);
   return `If ${ending.name} ends: ${what}. ${help}`;
 }
