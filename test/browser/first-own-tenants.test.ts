@@ -45,7 +45,9 @@ describe('who makes an issuer and a verifier in the console', function () {
     await dialog.getByLabel(/^Id/).fill(id);
     await dialog.getByLabel(/^Name/).fill(name);
     await dialog.getByRole('button', { name: 'New tenant' }).click();
-    await page.getByText('you are its administrator now').waitFor();
+    await button(page, 'I have it').click();
+    await page.getByRole('heading', { name: `Tenant ${id}` }).waitFor();
+    await page.getByRole('button', { name: `Go on as ${id}-admin` }).click();
   }
   const inPhone = () => press(page, 'Open in the phone of this window');
 

@@ -62,13 +62,19 @@ function NextSteps({ tenant: { id, status } }: { readonly tenant: Tenant }) {
     { page: 'questions', text: 'What it asks: make a question', who: having('presentation:manage') },
   ].flatMap(({ who, ...step }) => (who === undefined ? [] : [{ ...step, clientId: who.clientId }]));
   if (steps.length === 0 || status !== 'active') return null;
+  const goOn = (event: Event, page: string, clientId: string) => {
+    // The link goes away with who one was, and would then lead nowhere.
+    event.preventDefault();
+    goTo(page, 'new');
+    choose(clientId);
+  };
   return (
     <section aria-labelledby="next">
       <h2 id="next">Next</h2>
       <ul>
         {steps.map(({ page, text, clientId }) => (
           <li key={page}>
-            <a href={linkTo(page, 'new')} onClick={() => choose(clientId)}>
+            <a href={linkTo(page, 'new')} onClick={(event) => goOn(event, page, clientId)}>
               {text}
             </a>{' '}
             <span class="fine">as {clientId}</span>
