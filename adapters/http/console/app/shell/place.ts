@@ -27,9 +27,9 @@ function decode(text: string): string {
 }
 
 /** The page that stands there in place of one that this client may not see: the address says so, without a step in the history. */
-export function settle(page: string): void {
+export function settle(asked: string, page: string): void {
   // Somebody is on the way elsewhere.
-  if (read().page !== place.value.page) return;
+  if (read().page !== asked || place.value.page !== asked) return;
   history.replaceState(null, '', linkTo(page));
   reread();
 }

@@ -19,7 +19,7 @@ export function Shell() {
   const { page } = place.value;
   const open = pages.find(({ name }) => name === page) ?? pages[0];
   useEffect(() => {
-    if (open !== undefined && page !== '' && open.name !== page) settle(open.name);
+    if (open !== undefined && page !== '' && open.name !== page) settle(page, open.name);
   }, [open, page]);
   if (identity === undefined) return <Login />;
   return (
