@@ -112,6 +112,25 @@ describe('the credentials of the console', function () {
     await page.getByLabel('Language, such as de').fill('de');
     await button(page, 'Add language').click();
     await page.getByLabel('Label of degree in de').fill('Abschluss');
+    const table = await page.locator('.claims').boundingBox();
+    const remove = await button(page, 'Remove degree').boundingBox();
+    const right = (box: typeof table) => Number(box?.x) + Number(box?.width);
+    expect(right(remove), 'it is seen without scrolling').to.be.at.most(right(table));
+  });
+
+  it('takes the backends that know its claims, and that hear what became of it', async () => {
+    const backends = page.getByRole('region', { name: 'Your backends' });
+    const claims = backends.getByLabel('Backend that knows the claims (webhook)');
+    await claims.fill('https://backend.example/claims');
+    await backends.getByLabel('Header that it bears').fill('Authorization');
+    await backends.getByLabel('Its value, which is a secret').fill('Bearer of-the-backend');
+    await holds(page, 'Configuration', /"claimsWebhook": \{\s*"url": "https:\/\/backend.example\/claims"/);
+    await backends
+      .getByLabel('Backend that is told what became of it (webhook)')
+      .fill('https://backend.example/told');
+    await expectAccessible(page, 'with backends');
+    await claims.fill('');
+    await holds(page, 'Configuration', /^(?![\s\S]*claimsWebhook)/);
   });
 
   it('makes it', async () => {
@@ -119,7 +138,8 @@ describe('the credentials of the console', function () {
     await page.getByRole('heading', { name: 'degree', exact: true }).waitFor();
     await button(page, 'Offer it').first().waitFor();
     await expectAccessible(page, 'made');
-    const { vct, config, disclosureFrame } = await stored('degree');
+    const { vct, config, disclosureFrame, notificationWebhook } = await stored('degree');
+    expect(notificationWebhook.url).to.equal('https://backend.example/told');
     expect(vct).to.equal('urn:example:diploma:1');
     expect(disclosureFrame._sd).to.include('degree').and.not.to.include('honours');
     expect(disclosureFrame.address._sd).to.deep.equal(['town']);
@@ -145,6 +165,18 @@ describe('the credentials of the console', function () {
     await button(page, 'Save').click();
     await page.getByText('Save it before you offer it.').waitFor({ state: 'hidden' });
     expect((await stored('degree')).description).to.equal('ours');
+  });
+
+  it('says whom each note concerns, and that it is saved all the same', async () => {
+    await page.getByLabel('Bound to a key of the wallet').uncheck();
+    await button(page, 'Save').click();
+    const told = page.getByRole('region', { name: 'Notes' });
+    await told.getByText(/^Saved, with (one note|\d+ notes):$/).waitFor();
+    await told.getByText('It concerns verifiers, and holders whose credential is copied.').waitFor();
+    expect(await page.getByText('somebody will refuse what comes of it').count()).to.equal(0);
+    await page.getByLabel('Bound to a key of the wallet').check();
+    await button(page, 'Save').click();
+    await page.getByText('Save it before you offer it.').waitFor({ state: 'hidden' });
   });
 
   it('does not make one where there is one', async () => {

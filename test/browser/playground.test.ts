@@ -75,6 +75,7 @@ describe('the playground', function () {
     const told = await outcome.innerText();
     expect(told).to.include('Lovelace').and.to.include('MSc Mathematics');
     expect(told).not.to.match(/Ada|2026-06-30|grade/);
+    expect(told).to.include('the session has it on record');
   });
 
   for (const [way, reason] of WAYS) {
@@ -170,6 +171,10 @@ describe('the playground', function () {
       .locator('.turn', { hasText: 'The issuer revoked this credential' })
       .getByRole('link', { name: 'Look at the session' })
       .click();
+    await page
+      .getByRole('status')
+      .getByText(/^You are employer-/)
+      .waitFor();
     await page.getByRole('heading', { name: 'What happened' }).waitFor();
     await page.getByText('status_revoked').first().waitFor();
     await expectAccessible(page, 'the session');

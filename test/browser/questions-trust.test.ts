@@ -88,6 +88,52 @@ describe('whom a question trusts, in the console', function () {
     ]);
   });
 
+  it('is told by one click whose credential it asks for: that of another tenant of the window', async () => {
+    const { service } = visitors.served;
+    const made = await service.call('POST', '/tenant', {
+      token: await service.rootToken(),
+      json: { id: 'school', name: 'School', roles: ['issuance:manage'] },
+    });
+    const [{ clientId, secret }] = made.body.clients;
+    const token = await service.token(clientId, secret);
+    const claims = [{ path: ['grade'], display: [{ name: 'Grade', locale: 'en' }] }];
+    const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }], claims };
+    // The service names its type.
+    const issued = await service.call('POST', '/issuer/credentials', {
+      token,
+      json: { id: 'badge', config },
+    });
+    expect(issued.status, issued.text).to.equal(201);
+    const hosted = (await service.call('GET', '/school/vct/badge')).body.vct;
+    const page = await visitors.as(MANAGER, 'questions');
+    const me = await page.getByLabel('You are').inputValue();
+    await page.getByRole('button', { name: /^Add/ }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Log in as another client' });
+    await dialog.getByLabel('Client id').fill(clientId);
+    await dialog.getByLabel('Client secret').fill(secret);
+    await dialog.getByRole('button', { name: 'Log in' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await page.getByLabel('You are').selectOption(me);
+    await page.getByRole('link', { name: 'Questions', exact: true }).click();
+    await button(page, 'New question').click();
+    await page.getByLabel('Id', { exact: true }).fill('which-grade');
+    await page.locator('optgroup[label="Issued by school"]').waitFor({ state: 'attached' });
+    await page.getByLabel('A credential').selectOption('of school/badge');
+    await button(page, 'Ask for it').click();
+    await page.getByLabel('Grade').check();
+    await page.getByText('its authority is not among those whom the question trusts').waitFor();
+    await expectAccessible(page, 'proposed');
+    await page.getByRole('button', { name: /^Trust the authority of school/ }).click();
+    await page.getByText('school issues it, and its authority is trusted.').waitFor();
+    await button(page, 'Make it').click();
+    await button(page, 'Ask it').first().waitFor();
+    const { dcql_query, trustAnchors } = await stored('which-grade');
+    expect(dcql_query.credentials[0]).to.deep.include({ id: 'badge', meta: { vct_values: [hosted] } });
+    const chains = (await service.call('GET', '/key-chain', { token })).body;
+    const signing = chains.find(({ usages }: { usages: string[] }) => usages.includes('signing'));
+    expect(trustAnchors[1].certificate).to.equal(signing.rootCertificate);
+  });
+
   it('is told by a list, and how far that is trusted', async () => {
     await question('by-list');
     const page = await visitors.as(MANAGER, 'questions/by-list');

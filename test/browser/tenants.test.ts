@@ -58,7 +58,21 @@ describe('the page of a tenant', function () {
     await dialog.getByLabel(/^Id/).fill('short-lived');
     await dialog.getByLabel(/^Name/).fill('Short-lived');
     await dialog.getByRole('button', { name: 'New tenant' }).click();
-    await heardOf(page, /you are its administrator now/);
+    await heardOf(page, /logged in as its administrator, too/);
+    const shown = page.getByRole('dialog', { name: 'The secret of short-lived-admin' });
+    const secret = await shown.locator('code').innerText();
+    expect(await visitors.served.service.token('short-lived-admin', secret)).to.be.a('string');
+    await expectAccessible(page, 'the secret of an administrator');
+    await shown.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('heading', { name: 'Tenant short-lived' }).waitFor();
+    expect(await page.content()).to.not.include(secret);
+    expect(await page.getByLabel('You are').inputValue()).to.equal('root');
+    const next = page.getByRole('region', { name: 'Next' });
+    await next.getByRole('link', { name: /make a question/ }).waitFor();
+    await expectAccessible(page, 'a new tenant');
+    await next.getByRole('link', { name: /make a credential/ }).click();
+    await page.getByRole('heading', { name: 'New credential' }).waitFor();
+    expect(await page.getByLabel('You are').inputValue()).to.equal('short-lived-admin');
     await page.getByLabel('You are').selectOption('root');
     await page.evaluate('location.hash = "#tenants/short-lived"');
     await page.getByRole('button', { name: 'Go on as short-lived-admin' }).click();
@@ -75,5 +89,44 @@ describe('the page of a tenant', function () {
     await heardOf(page, /short-lived is gone/);
     // The status of the refusal.
     expect(await statusOf('short-lived')).to.equal(404);
+  });
+
+  it('is not mistaken for another: what belongs to one is not there for a client of another', async () => {
+    const { service } = visitors.served;
+    const json = { id: 'other', name: 'Other', roles: ['presentation:manage'] };
+    const made = await service.call('POST', '/tenant', { token: await service.rootToken(), json });
+    const [{ clientId, secret }] = made.body.clients;
+    const token = await service.token(clientId, secret);
+    const question = {
+      id: 'theirs',
+      dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] },
+    };
+    expect((await service.call('POST', '/verifier/config', { token, json: question })).status).to.equal(201);
+    const page = await visitors.as(['presentation:manage'], 'questions');
+    const me = await page.getByLabel('You are').inputValue();
+    await page.getByRole('button', { name: /^Add/ }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Log in as another client' });
+    await dialog.getByLabel('Client id').fill(clientId);
+    await dialog.getByLabel('Client secret').fill(secret);
+    await dialog.getByRole('button', { name: 'Log in' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await page.evaluate('location.hash = "#questions/theirs"');
+    await page.getByRole('heading', { name: 'theirs' }).waitFor();
+    await page.getByLabel('You are').selectOption(me);
+    await page.getByText('It belongs to other, as whose client you opened it.').waitFor();
+    await expectAccessible(page, 'of another');
+    await page.getByRole('button', { name: `Go back to being ${clientId}` }).click();
+    await page.getByText('In words').first().waitFor();
+    expect(await page.getByLabel('You are').inputValue()).to.equal(clientId);
+  });
+
+  it('leaves no address of a page that is not shown', async () => {
+    const page = await visitors.asOperator('settings');
+    await page.evaluate('location.hash = "#sessions/of-somebody"');
+    await page.waitForURL(/#try$/);
+    await page.getByRole('heading', { level: 1 }).first().waitFor();
+    expect(await page.getByRole('link', { name: 'Playground' }).getAttribute('aria-current')).to.equal(
+      'page',
+    );
   });
 });

@@ -108,6 +108,11 @@ describe('the page about trust', function () {
     await section.getByRole('button', { name: 'Have them trusted' }).click();
     const outcome = section.getByRole('list', { name: 'What came of it' });
     await outcome.getByText('trusts 1 more.').nth(1).waitFor();
+    await page
+      .getByRole('list', { name: 'What trust rests on' })
+      .getByRole('button', { name: /Authority of others/ })
+      .first()
+      .waitFor();
     for (const id of ['another', 'which-degree']) {
       const { trustAnchors } = (
         await visitors.served.service.call('GET', `/verifier/config/${id}`, { token: visitors.token })

@@ -19,16 +19,12 @@ describe('the page of the webhooks', function () {
     if (browser === undefined) return this.skip();
     buildConsole();
     shop = await Shop.open();
-    for (const [clientId, role] of [
+    for (const [clientId, ...roles] of [
       ['asker', 'presentation:request'],
       ['warden', 'clients:manage'],
+      ['manager', 'issuance:manage', 'presentation:manage'],
     ]) {
-      const made = await shop.call(
-        'POST',
-        '/client',
-        { clientId, roles: [role], secret: SECRET },
-        shop.token,
-      );
+      const made = await shop.call('POST', '/client', { clientId, roles, secret: SECRET }, shop.token);
       expect(made.status, made.text).to.equal(201);
     }
   });
@@ -117,6 +113,39 @@ describe('the page of the webhooks', function () {
     await expectAccessible(page, 'while it reads');
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('100 sessions: stopped.').waitFor();
+  });
+
+  it('makes the secret that signs, shows it once, and asks before it ends another', async () => {
+    const page = await come('manager');
+    await page.evaluate('location.hash = "webhooks"');
+    const section = page.getByRole('region', { name: 'Signature' });
+    await section.getByText('with a key that nobody was told yet').waitFor();
+    const make = async () => {
+      await section.getByRole('button', { name: 'New secret' }).click();
+      await page
+        .getByRole('dialog', { name: 'A new secret for webhooks?' })
+        .getByRole('button', { name: 'New secret' })
+        .click();
+      const shown = page.getByRole('dialog', { name: 'The secret of the webhooks' });
+      const secret = await shown.locator('code').innerText();
+      await shown.getByRole('button', { name: 'Copy the secret' }).waitFor();
+      await expectAccessible(page, 'the secret');
+      await shown.getByRole('button', { name: 'I have it' }).click();
+      return secret;
+    };
+    const first = await make();
+    expect(first).to.match(/^whsec_/);
+    await section.getByText('One secret signs the calls of all webhooks').waitFor();
+    expect(await page.content()).to.not.include(first);
+    expect(await make())
+      .to.match(/^whsec_/)
+      .and.not.equal(first);
+    await section.getByText('A former one signs beside it still.').waitFor();
+    // Who has no part in configurations is shown nothing of it.
+    const other = await come('asker');
+    await other.evaluate('location.hash = "webhooks"');
+    await other.getByRole('heading', { name: 'Failed and pending' }).waitFor();
+    expect(await other.getByRole('heading', { name: 'Signature' }).count()).to.equal(0);
   });
 
   it('is not shown to those whom the interface refuses', async () => {

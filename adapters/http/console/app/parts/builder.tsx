@@ -4,7 +4,7 @@ import { linkTo } from '../shell/place.ts';
 import { Confirm } from './confirm.tsx';
 import { JsonEditor } from './json-editor.tsx';
 import { Problem } from './problem.tsx';
-import type { Draft } from './use-draft.ts';
+import { type Draft, notes } from './use-draft.ts';
 
 type Props = {
   readonly draft: Draft;
@@ -57,8 +57,8 @@ export function Builder({ draft, title, list, mayWrite, actions, children, besid
         </p>
       )}
       {fault === undefined && told.length > 0 && (
-        <section class="warnings" aria-label="Warnings">
-          <p>It is saved, and somebody will refuse what comes of it:</p>
+        <section class="warnings" aria-label="Notes">
+          <p>Saved, with {notes(told.length)}:</p>
           <ul>
             {told.map(({ path, message }) => (
               <li key={`${path} ${message}`}>

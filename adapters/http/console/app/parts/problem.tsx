@@ -1,4 +1,6 @@
 import { ApiFailure } from '../api/call.ts';
+import { choose, crossed, current } from '../shell/identities.ts';
+import { place } from '../shell/place.ts';
 
 /** What went wrong, in the words of the service, and what names it in the log. */
 export function Problem({ fault }: { readonly fault: unknown }) {
@@ -10,6 +12,7 @@ export function Problem({ fault }: { readonly fault: unknown }) {
   return (
     <div role="alert" class="problem">
       <p>{message}</p>
+      {fault instanceof ApiFailure && fault.status === 404 && <OfAnother />}
       {fault instanceof ApiFailure && (
         <>
           {more.length > 0 && (
@@ -33,5 +36,20 @@ export function Problem({ fault }: { readonly fault: unknown }) {
         </>
       )}
     </div>
+  );
+}
+
+/** Who became a client of another tenant on the page of a thing is told whose that is. */
+function OfAnother() {
+  const { from, at } = crossed.value ?? {};
+  const isHere = at !== undefined && at.page === place.value.page && at.id === place.value.id;
+  if (from === undefined || !isHere || from.clientId === current.value?.clientId) return null;
+  return (
+    <p>
+      It belongs to {from.tenantId ?? 'the service'}, as whose client you opened it.{' '}
+      <button type="button" class="quiet small" onClick={() => choose(from.clientId)}>
+        Go back to being {from.clientId}
+      </button>
+    </p>
   );
 }

@@ -8,7 +8,13 @@ import { say } from './said.tsx';
 /** What the service says of a member: an error kept it from being written, a warning did not. */
 export type Told = { readonly path: string; readonly message: string; readonly isWarning: boolean };
 
-type Warning = { readonly member: string; readonly message: string; readonly change: string };
+type Warning = {
+  readonly member: string;
+  /** Who refuses, or is harmed. */
+  readonly concerns: string;
+  readonly message: string;
+  readonly change: string;
+};
 
 export type Draft = {
   readonly value: unknown;
@@ -91,7 +97,7 @@ export function useDraft({ identity, page, path, id, blank, derived }: Of): Draf
       const answer = await send(identity, 'POST', path, { body: value, headers });
       const body: unknown = await answer.json();
       const told = warningsOf(body);
-      say(told.length === 0 ? 'Saved.' : 'Saved, with warnings.');
+      say(told.length === 0 ? 'Saved.' : `Saved, with ${notes(told.length)}.`);
       if (isNew) {
         saidOfNew = { id: named, told };
         goTo(page, named);
@@ -132,6 +138,10 @@ export function useDraft({ identity, page, path, id, blank, derived }: Of): Draf
   };
 }
 
+export function notes(count: number): string {
+  return count === 1 ? 'one note' : `${count} notes`;
+}
+
 async function assertFree(identity: Identity, path: string, id: string): Promise<void> {
   if (id === '') return;
   if (id === 'new') throw new Error('“new” is an address of this console; choose another id.');
@@ -162,9 +172,9 @@ function errorsOf(fault: unknown): readonly Told[] {
 
 function warningsOf(body: unknown): readonly Told[] {
   const { warnings } = body as { readonly warnings?: readonly Warning[] };
-  return (warnings ?? []).map(({ member, message, change }) => ({
+  return (warnings ?? []).map(({ member, concerns, message, change }) => ({
     path: member,
-    message: `${message}; ${change}`,
+    message: `${message}; ${change}. It concerns ${concerns}.`,
     isWarning: true,
   }));
 }

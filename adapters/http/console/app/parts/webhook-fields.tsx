@@ -1,4 +1,5 @@
 import { useId } from 'preact/hooks';
+import { About } from './about.tsx';
 import { Remarks, toldOf } from './field.tsx';
 import { at, type Path, textAt } from './json-paths.ts';
 import type { Draft } from './use-draft.ts';
@@ -8,10 +9,12 @@ type Props = {
   readonly path: Path;
   readonly label: string;
   readonly hint: string;
+  /** Which call it is about, where a page has several. */
+  readonly about?: string;
 };
 
 /** Where a backend is called, and the header that it knows the call by. */
-export function WebhookFields({ draft, path, label, hint }: Props) {
+export function WebhookFields({ draft, path, label, hint, about }: Props) {
   const id = useId();
   const auth = [...path, 'auth'];
   const config = [...auth, 'config'];
@@ -44,6 +47,7 @@ export function WebhookFields({ draft, path, label, hint }: Props) {
         <div class="pair">
           <label>
             Header that it bears
+            <About about={about} />
             <input
               value={name}
               spellcheck={false}
@@ -53,6 +57,7 @@ export function WebhookFields({ draft, path, label, hint }: Props) {
           </label>
           <label>
             Its value, which is a secret
+            <About about={about} />
             <input
               type="password"
               autocomplete="off"

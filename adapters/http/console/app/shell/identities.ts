@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { byProvider, type Identity, logIn, redeem } from '../api/log-in.ts';
 import { comeBack } from '../api/provider-login.ts';
-import { place, reread, takeFromAddress } from './place.ts';
+import { type Place, place, reread, takeFromAddress } from './place.ts';
 
 /**
  * Who the person is to the service, in the memory of this page alone: reloaded, it knows nobody. One person may be several
@@ -49,8 +49,14 @@ export function know(identity: Identity): void {
   identities.value = [...identities.value.filter(({ clientId }) => clientId !== identity.clientId), identity];
 }
 
+/** On the page of one thing somebody became a client of another tenant, which may not have it. */
+export const crossed = signal<{ readonly from: Identity; readonly at: Place } | undefined>(undefined);
+
 export function choose(clientId: string): void {
+  const from = current.value;
   chosen.value = clientId;
+  const isOther = from !== undefined && from.tenantId !== current.value?.tenantId;
+  if (isOther) crossed.value = place.value.id === '' ? undefined : { from, at: place.value };
 }
 
 export function leave(clientId: string): void {

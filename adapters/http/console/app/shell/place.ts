@@ -26,6 +26,14 @@ function decode(text: string): string {
   }
 }
 
+/** The page that stands there in place of one that this client may not see: the address says so, without a step in the history. */
+export function settle(asked: string, page: string): void {
+  // Somebody is on the way elsewhere.
+  if (read().page !== asked || place.value.page !== asked) return;
+  history.replaceState(null, '', linkTo(page));
+  reread();
+}
+
 /** The address of a place, for `href`: whole, since a bare `#…` is taken for a place within this page. */
 export function linkTo(page: string, id = '', query: Readonly<Record<string, string>> = {}): string {
   return `${location.pathname}${hashOf(page, id, query)}`;

@@ -10,14 +10,18 @@ import { OpenPage } from './open-page.tsx';
 import { Openable } from './openable.ts';
 import { PAGES, type PageEntry } from './pages.ts';
 import { Palette } from './palette.tsx';
-import { linkTo, place } from './place.ts';
+import { linkTo, place, settle } from './place.ts';
 
 /** The frame of every page: who one is, where one can go, and what was asked of the service. */
 export function Shell() {
   const identity = current.value;
+  const pages = identity === undefined ? [] : PAGES.filter(({ may }) => may(identity));
+  const { page } = place.value;
+  const open = pages.find(({ name }) => name === page) ?? pages[0];
+  useEffect(() => {
+    if (open !== undefined && page !== '' && open.name !== page) settle(page, open.name);
+  }, [open, page]);
   if (identity === undefined) return <Login />;
-  const pages = PAGES.filter(({ may }) => may(identity));
-  const open = pages.find(({ name }) => name === place.value.page) ?? pages[0];
   return (
     <div class="frame">
       <nav aria-label="Skip">

@@ -1,8 +1,8 @@
 import { ask } from '../../api/call.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import type { NewSecret } from '../../parts/secret-shown.tsx';
 import { enter, type Identity } from '../../shell/identities.ts';
 import { RoleChoice, rolesOf } from './roles.tsx';
-import type { NewSecret } from './secret-shown.tsx';
 
 export type Client = {
   readonly clientId: string;

@@ -1,12 +1,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import { ask } from '../../api/call.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { type NewSecret, SecretShown } from '../../parts/secret-shown.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { type Client, ClientActions } from './client-actions.tsx';
 import { ROLES, RoleChoice, rolesOf } from './roles.tsx';
-import { type NewSecret, SecretShown } from './secret-shown.tsx';
 
 /** The clients of a tenant against what each may do. */
 export default function Clients({ identity }: PageProps) {
@@ -71,7 +71,14 @@ export default function Clients({ identity }: PageProps) {
           }
         />
       </div>
-      {secret !== undefined && <SecretShown {...secret} close={() => setSecret(undefined)} />}
+      {secret !== undefined && (
+        <SecretShown
+          of={secret.clientId}
+          secret={secret.secret}
+          hint="Put it where the client reads it now."
+          close={() => setSecret(undefined)}
+        />
+      )}
     </>
   );
 }

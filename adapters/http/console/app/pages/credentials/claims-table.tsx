@@ -109,10 +109,11 @@ function ClaimRow({ draft, claim, index, languages }: RowProps) {
         <button
           type="button"
           class="quiet small"
+          title="Remove"
           aria-label={`Remove ${name}`}
           onClick={() => draft.replace(withoutClaim(draft.value, index))}
         >
-          Remove
+          ✕
         </button>
       </td>
     </tr>

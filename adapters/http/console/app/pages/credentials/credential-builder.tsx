@@ -3,6 +3,7 @@ import { Field } from '../../parts/field.tsx';
 import { at, listAt, textAt } from '../../parts/json-paths.ts';
 import { useAsked } from '../../parts/use-asked.ts';
 import { type Draft, useDraft } from '../../parts/use-draft.ts';
+import { WebhookFields } from '../../parts/webhook-fields.tsx';
 import type { Identity } from '../../shell/identities.ts';
 import { CardPreview } from './card-preview.tsx';
 import { isMdoc } from './claims.ts';
@@ -61,6 +62,7 @@ export function CredentialBuilder({ identity, id }: { readonly identity: Identit
         <ClaimsTable draft={draft} />
       </section>
       <Rules draft={draft} />
+      <Backends draft={draft} />
     </Builder>
   );
 }
@@ -159,6 +161,28 @@ function Rules({ draft }: { readonly draft: Draft }) {
         path={['keyChainId']}
         label="Signed by the key chain"
         hint="Left empty, the oldest one for signing signs."
+      />
+    </section>
+  );
+}
+
+function Backends({ draft }: { readonly draft: Draft }) {
+  return (
+    <section class="card" aria-labelledby="backends">
+      <h2 id="backends">Your backends</h2>
+      <WebhookFields
+        draft={draft}
+        path={['claimsWebhook']}
+        about="claims"
+        label="Backend that knows the claims (webhook)"
+        hint="Asked when a wallet collects the credential. None unless stated: the offer or this configuration has the claims."
+      />
+      <WebhookFields
+        draft={draft}
+        path={['notificationWebhook']}
+        about="notifications"
+        label="Backend that is told what became of it (webhook)"
+        hint="Hears whether the wallet took, refused or deleted the credential. None unless stated. Both are public https, or an address that OUTBOUND_ALLOW names."
       />
     </section>
   );

@@ -5,6 +5,7 @@ import { Badge } from '../../parts/badge.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { Qr } from '../../parts/qr.tsx';
 import { Reachable } from '../../parts/reachable.tsx';
+import { say } from '../../parts/said.tsx';
 import { choose, type Identity } from '../../shell/identities.ts';
 import { linkTo } from '../../shell/place.ts';
 import type { Play, Turn } from './play.ts';
@@ -30,6 +31,10 @@ export function TurnView({ turn, play, who, title, children }: Props) {
     setBusy(false);
     document.getElementById('phone')?.scrollIntoView({ block: 'nearest' });
   };
+  const become = () => {
+    choose(who.clientId);
+    say(`You are ${who.clientId} of ${who.tenantId} now. Choose at the top who you are.`);
+  };
   return (
     <article class="card turn" ref={place} aria-labelledby={id}>
       <header>
@@ -48,7 +53,7 @@ export function TurnView({ turn, play, who, title, children }: Props) {
         </>
       )}
       {children}
-      <a class="fine" href={linkTo('sessions', turn.id)} onClick={() => choose(who.clientId)}>
+      <a class="fine" href={linkTo('sessions', turn.id)} onClick={become}>
         Look at the session
         <About about={title} />
       </a>

@@ -59,6 +59,10 @@ function Outcome({ turn: { status, reason, learned, misbehaviour } }: { readonly
             </div>
           ))}
         </dl>
+        <p class="fine">
+          These values were shown to you here as <em>Show values</em> shows them: the session has it on
+          record.
+        </p>
         {misbehaviour === 'replay' && (
           <p>The second, identical answer was refused: a request is answered once.</p>
         )}

@@ -3,11 +3,17 @@ import { listAt } from '../../parts/json-paths.ts';
 import type { Draft } from '../../parts/use-draft.ts';
 import { pathOf, titleOf } from '../credentials/claims.ts';
 import { askedOf, type Kind, kindOf, queryFor } from './question.ts';
+import { TrustIssuer } from './trust-issuer.tsx';
 
-type Props = { readonly draft: Draft; readonly kinds: readonly Kind[] };
+type Props = {
+  readonly draft: Draft;
+  readonly kinds: readonly Kind[];
+  /** Tenants whose credentials could not be read. */
+  readonly unread: readonly string[];
+};
 
 /** What is asked for: kinds of credentials, and which of their claims. */
-export function AskedCredentials({ draft, kinds }: Props) {
+export function AskedCredentials({ draft, kinds, unread }: Props) {
   const asked = askedOf(draft.value);
   const place = ['dcql_query', 'credentials'];
   const add = (event: SubmitEvent) => {
@@ -16,18 +22,11 @@ export function AskedCredentials({ draft, kinds }: Props) {
     const kind = kinds.find((one) => one.key === key);
     if (kind === undefined) return;
     const taken = new Set(asked.map(({ id }) => id));
-    const base = key.replace(/^\w+ /, '').replaceAll(/[^A-Za-z0-9_-]/g, '-');
+    const base = key.replace(/^of [^/]*\/|^\w+ /, '').replaceAll(/[^A-Za-z0-9_-]/g, '-');
     const id = taken.has(base) ? `${base}-${asked.length + 1}` : base;
     draft.change([...place, asked.length], queryFor(kind, id));
   };
-  const group = (isOwn: boolean) =>
-    kinds
-      .filter((kind) => kind.isOwn === isOwn)
-      .map(({ key, title }) => (
-        <option key={key} value={key}>
-          {title}
-        </option>
-      ));
+  const groups = Map.groupBy(kinds, whose);
   return (
     <section class="card" aria-labelledby="asked">
       <h2 id="asked">What it asks for</h2>
@@ -44,14 +43,31 @@ export function AskedCredentials({ draft, kinds }: Props) {
         <label>
           A credential
           <select name="kind">
-            {kinds.some(({ isOwn }) => isOwn) && <optgroup label="Issued here">{group(true)}</optgroup>}
-            <optgroup label="Known kinds">{group(false)}</optgroup>
+            {[...groups].map(([label, members]) => (
+              <optgroup key={label} label={label}>
+                {members.map(({ key, title }) => (
+                  <option key={key} value={key}>
+                    {title}
+                  </option>
+                ))}
+              </optgroup>
+            ))}
           </select>
         </label>
         <button type="submit">Ask for it</button>
       </form>
+      {unread.length > 0 && <p class="fine">What {unread.join(', ')} issues could not be read.</p>}
+      <p class="fine">
+        What another tenant of this service issues stands here once you are logged in as a client of it, too,
+        with the role <code>issuance:manage</code> (<em>Add</em> at the top).
+      </p>
     </section>
   );
+}
+
+function whose({ isOwn, issuer }: Kind): string {
+  if (isOwn) return 'Issued here';
+  return issuer === undefined ? 'Known kinds' : `Issued by ${issuer}`;
 }
 
 type OneProps = {
@@ -93,6 +109,7 @@ function OneAsked({ draft, index, kind, title }: OneProps) {
         ))}
       </div>
       <Remarks told={toldOf(draft.told, place)} />
+      {kind !== undefined && <TrustIssuer draft={draft} kind={kind} />}
       <button
         type="button"
         class="quiet small"

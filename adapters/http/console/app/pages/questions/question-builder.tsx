@@ -3,7 +3,6 @@ import { Builder } from '../../parts/builder.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Field } from '../../parts/field.tsx';
 import { listAt, textAt } from '../../parts/json-paths.ts';
-import { useAsked } from '../../parts/use-asked.ts';
 import { type Draft, useDraft } from '../../parts/use-draft.ts';
 import { WebhookFields } from '../../parts/webhook-fields.tsx';
 import type { Identity } from '../../shell/identities.ts';
@@ -11,8 +10,9 @@ import { goTo } from '../../shell/place.ts';
 import { AskedCredentials } from './asked-claims.tsx';
 import { DryRun } from './dry-run-panel.tsx';
 import { doubtsOf } from './lint.ts';
-import { type Kind, kindsOf, sentenceOf } from './question.ts';
+import { type Kind, sentenceOf } from './question.ts';
 import { Trusted } from './trusted.tsx';
+import { useKinds } from './use-kinds.ts';
 
 const BLANK = {
   id: '',
@@ -35,9 +35,7 @@ export function QuestionBuilder({ identity, id }: { readonly identity: Identity;
     derived: DERIVED,
   });
   const mayWrite = identity.roles.includes('presentation:manage');
-  const knowsOwn = identity.roles.includes('issuance:manage');
-  const own = useAsked<readonly unknown[]>(identity, knowsOwn ? '/issuer/credentials' : undefined);
-  const kinds = kindsOf(own.value ?? []);
+  const { kinds, knowsOwn, unread } = useKinds(identity);
   return (
     <Builder
       draft={draft}
@@ -53,13 +51,13 @@ export function QuestionBuilder({ identity, id }: { readonly identity: Identity;
       }
       beside={
         <>
-          <Judged draft={draft.value} kinds={kinds} knowsOwn={own.value !== undefined} />
+          <Judged draft={draft.value} kinds={kinds} knowsOwn={knowsOwn} />
           <DryRun draft={draft} identity={identity} id={id} mayTry={mayWrite} />
         </>
       }
     >
       <About draft={draft} />
-      <AskedCredentials draft={draft} kinds={kinds} />
+      <AskedCredentials draft={draft} kinds={kinds} unread={unread} />
       <Trusted draft={draft} identity={identity} mayWrite={mayWrite} />
     </Builder>
   );

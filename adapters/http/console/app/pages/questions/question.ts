@@ -11,7 +11,14 @@ export type Kind = {
   readonly claims: readonly { readonly path: readonly string[]; readonly name: string }[];
   /** Whether this tenant issues it. */
   readonly isOwn: boolean;
+  /** Another tenant of this service that issues it. */
+  readonly issuer?: string;
+  /** Which of its key chains signs, where that is not its default. */
+  readonly keyChainId?: string;
 };
+
+/** What another tenant issues. */
+export type OfOther = { readonly tenantId: string; readonly configurations: readonly unknown[] };
 
 /** What a credential query asks for, however much of it is written yet. */
 export type Asked = {
@@ -34,9 +41,31 @@ export function askedOf(draft: unknown): readonly Asked[] {
   }));
 }
 
-/** @param configurations credential configurations of this tenant, as the interface lists them. */
-export function kindsOf(configurations: readonly unknown[]): readonly Kind[] {
-  const own = configurations.flatMap((configuration): readonly Kind[] => {
+/**
+ * @param configurations credential configurations of this tenant, as the interface lists them.
+ * @param others those of other tenants.
+ */
+export function kindsOf(
+  configurations: readonly unknown[],
+  others: readonly OfOther[] = [],
+): readonly Kind[] {
+  const own = issued(configurations).map((kind) => ({ ...kind, key: `own ${kind.key}`, isOwn: true }));
+  const theirs = others.flatMap(({ tenantId, configurations: all }) =>
+    issued(all).map((kind) => ({ ...kind, key: `of ${tenantId}/${kind.key}`, issuer: tenantId })),
+  );
+  const known = CATALOGUE.map(({ id, title, format, type, claims }) => ({
+    key: `known ${id}`,
+    title,
+    format,
+    type,
+    claims,
+    isOwn: false,
+  }));
+  return [...own, ...theirs, ...known];
+}
+
+function issued(configurations: readonly unknown[]): readonly Kind[] {
+  return configurations.flatMap((configuration): readonly Kind[] => {
     const format = textAt(configuration, 'config', 'format');
     const vct = at(configuration, 'vct');
     const type =
@@ -50,17 +79,10 @@ export function kindsOf(configurations: readonly unknown[]): readonly Kind[] {
     }));
     const id = textAt(configuration, 'id');
     const title = textAt(listAt(configuration, 'config', 'display')[0], 'name') || id;
-    return type === '' ? [] : [{ key: `own ${id}`, title, format, type, claims, isOwn: true }];
+    const keyChainId = textAt(configuration, 'keyChainId');
+    const signedBy = keyChainId === '' ? {} : { keyChainId };
+    return type === '' ? [] : [{ key: id, title, format, type, claims, isOwn: false, ...signedBy }];
   });
-  const known = CATALOGUE.map(({ id, title, format, type, claims }) => ({
-    key: `known ${id}`,
-    title,
-    format,
-    type,
-    claims,
-    isOwn: false,
-  }));
-  return [...own, ...known];
 }
 
 export function kindOf(asked: Asked, kinds: readonly Kind[]): Kind | undefined {

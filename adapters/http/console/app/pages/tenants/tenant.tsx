@@ -41,6 +41,7 @@ export function TenantPage({ identity, id }: { readonly identity: Identity; read
             )}
           </p>
           {tenant.description !== null && <p>{tenant.description}</p>}
+          <NextSteps tenant={tenant} />
           <Actions identity={identity} tenant={tenant} path={path} again={again} />
           <p>
             <a href={linkTo('audit', '', { tenant: id })}>Audit log of {id}</a>
@@ -49,6 +50,38 @@ export function TenantPage({ identity, id }: { readonly identity: Identity; read
         </>
       )}
     </>
+  );
+}
+
+/** What a tenant is for is done by a client of it: the links go on as one that is logged in. */
+function NextSteps({ tenant: { id, status } }: { readonly tenant: Tenant }) {
+  const having = (role: string) =>
+    identities.value.find(({ tenantId, roles }) => tenantId === id && roles.includes(role));
+  const steps = [
+    { page: 'credentials', text: 'What it issues: make a credential', who: having('issuance:manage') },
+    { page: 'questions', text: 'What it asks: make a question', who: having('presentation:manage') },
+  ].flatMap(({ who, ...step }) => (who === undefined ? [] : [{ ...step, clientId: who.clientId }]));
+  if (steps.length === 0 || status !== 'active') return null;
+  const goOn = (event: Event, page: string, clientId: string) => {
+    // The link goes away with who one was, and would then lead nowhere.
+    event.preventDefault();
+    goTo(page, 'new');
+    choose(clientId);
+  };
+  return (
+    <section aria-labelledby="next">
+      <h2 id="next">Next</h2>
+      <ul>
+        {steps.map(({ page, text, clientId }) => (
+          <li key={page}>
+            <a href={linkTo(page, 'new')} onClick={(event) => goOn(event, page, clientId)}>
+              {text}
+            </a>{' '}
+            <span class="fine">as {clientId}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

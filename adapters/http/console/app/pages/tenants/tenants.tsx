@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../../api/call.ts';
+import { logIn } from '../../api/log-in.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
+import { type NewSecret, SecretShown } from '../../parts/secret-shown.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import { enter } from '../../shell/identities.ts';
+import { know } from '../../shell/identities.ts';
 import type { PageProps } from '../../shell/pages.ts';
-import { linkTo } from '../../shell/place.ts';
+import { goTo, linkTo } from '../../shell/place.ts';
 import { TenantPage } from './tenant.tsx';
 
 type Tenant = {
@@ -17,7 +19,7 @@ type Tenant = {
   readonly createdAt: string;
 };
 type Created = Tenant & {
-  readonly clients?: readonly { readonly clientId: string; readonly secret: string }[];
+  readonly clients?: readonly NewSecret[];
 };
 
 const ROLES = [
@@ -43,15 +45,19 @@ export default function Tenants({ identity, id }: PageProps) {
 }
 
 function TenantList({ identity }: Pick<PageProps, 'identity'>) {
-  const [turn, setTurn] = useState(0);
+  const [made, setMade] = useState<NewSecret & { readonly tenantId: string }>();
   const create = async (form: FormData) => {
     const body = { id: String(form.get('id')), name: String(form.get('name')), roles: ROLES };
     const { clients = [] } = await ask<Created>(identity, 'POST', '/tenant', { body });
-    setTurn(turn + 1);
     const [administrator] = clients;
-    if (administrator === undefined) return `Tenant ${body.id} is there.`;
-    await enter(administrator.clientId, administrator.secret);
-    return `Tenant ${body.id} is there, and you are its administrator now.`;
+    if (administrator === undefined) {
+      goTo('tenants', body.id);
+      return `Tenant ${body.id} is there.`;
+    }
+    setMade({ ...administrator, tenantId: body.id });
+    // Whoever made it stays who they are, on a page that they may see, until they choose to go on.
+    know(await logIn(administrator.clientId, administrator.secret));
+    return `Tenant ${body.id} is there, and you are logged in as its administrator, too.`;
   };
   const maker = (
     <Confirm label="New tenant" title="New tenant" act={create}>
@@ -69,7 +75,9 @@ function TenantList({ identity }: Pick<PageProps, 'identity'>) {
         Name, for people
         <input name="name" required maxLength={200} />
       </label>
-      <p class="fine">Its administrator gets all roles, and you are logged in as that client afterwards.</p>
+      <p class="fine">
+        Its administrator gets all roles. Its secret is shown once, and you are logged in as that client, too.
+      </p>
     </Confirm>
   );
   return (
@@ -83,9 +91,16 @@ function TenantList({ identity }: Pick<PageProps, 'identity'>) {
         query={{}}
         columns={COLUMNS}
         rowKey={({ id }) => id}
-        again={turn}
         empty={<p>Issuers and verifiers stand here, each with keys, clients and sessions of its own.</p>}
       />
+      {made !== undefined && (
+        <SecretShown
+          of={made.clientId}
+          secret={made.secret}
+          hint="Whoever administers the tenant logs in with it: keep it where secrets are kept."
+          close={() => goTo('tenants', made.tenantId)}
+        />
+      )}
     </>
   );
 }

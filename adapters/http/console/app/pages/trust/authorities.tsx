@@ -17,7 +17,9 @@ export function Authorities({ identity }: { readonly identity: Identity }) {
       <h2 id="authorities">To be trusted by others</h2>
       <p>
         Whoever is to accept what this tenant issues gets the certificate of its authority, and puts it into a
-        question under <em>Whom to trust</em>. Another tenant of this service is given it in the same way.
+        question under <em>Whom it trusts</em>. It is the authority of a key chain that issues, such as{' '}
+        <strong>signing</strong>; those of other key chains sign something else. Another tenant of this
+        service is given it in the same way.
       </p>
       {own.length > 1 && (
         <p>

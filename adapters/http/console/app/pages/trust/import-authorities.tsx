@@ -9,7 +9,14 @@ import { type Anchor, nameOf, newAmong } from './anchors.ts';
 import { type Taught, teach } from './teach-questions.ts';
 
 /** Authorities of others, gathered here and given to the questions that are to trust them. */
-export function ImportAuthorities({ identity }: { readonly identity: Identity }) {
+export function ImportAuthorities({
+  identity,
+  taught,
+}: {
+  readonly identity: Identity;
+  /** Called when questions trust others than before. */
+  readonly taught: () => void;
+}) {
   const [anchors, setAnchors] = useState<readonly Anchor[]>([]);
   return (
     <section aria-labelledby="import">
@@ -40,7 +47,7 @@ export function ImportAuthorities({ identity }: { readonly identity: Identity })
               </li>
             ))}
           </ul>
-          <Questions identity={identity} anchors={anchors} />
+          <Questions identity={identity} anchors={anchors} done={taught} />
         </>
       )}
     </section>
@@ -48,10 +55,14 @@ export function ImportAuthorities({ identity }: { readonly identity: Identity })
 }
 
 type Row = { readonly id: string; readonly description?: string | null };
-type Props = { readonly identity: Identity; readonly anchors: readonly Anchor[] };
+type Props = {
+  readonly identity: Identity;
+  readonly anchors: readonly Anchor[];
+  readonly done: () => void;
+};
 const PAGE_SIZE = 50;
 
-function Questions({ identity, anchors }: Props) {
+function Questions({ identity, anchors, done }: Props) {
   const [page, setPage] = useState<Pick<Page<Row>, 'rows' | 'next'>>();
   const [taught, setTaught] = useState<readonly Taught[]>([]);
   const [isBusy, run, problem] = useBusy();
@@ -76,6 +87,7 @@ function Questions({ identity, anchors }: Props) {
         setTaught((before) => [...before, one]);
       }
       say('Done.');
+      done();
     });
   };
   return (

@@ -7,13 +7,19 @@ import type { Identity } from '../../shell/identities.ts';
 import { Picture } from './picture.tsx';
 import { type Ending, keyOf, restingOn } from './resting.ts';
 
-type Props = { readonly identity: Identity; readonly kind: string; readonly words: string };
+type Props = {
+  readonly identity: Identity;
+  readonly kind: string;
+  readonly words: string;
+  /** Read anew when this changes. */
+  readonly since: unknown;
+};
 
 /** As many as somebody can look at; the others come when they are wanted. */
 const PAGE_SIZE = 50;
 
 /** What fits the filter, page by page as the interface has it, as a picture and in a sentence. */
-export function Resting({ identity, kind, words }: Props) {
+export function Resting({ identity, kind, words, since }: Props) {
   const [page, setPage] = useState<Page<Ending>>();
   const [fault, setFault] = useState<unknown>();
   const [chosen, setChosen] = useState<string>();
@@ -27,7 +33,7 @@ export function Resting({ identity, kind, words }: Props) {
         if (!leave.signal.aborted) setFault(error);
       });
     return () => leave.abort();
-  }, []);
+  }, [since]);
   if (fault !== undefined) return <Problem fault={fault} />;
   if (page === undefined) return <p aria-busy="true">Reading what trust rests on</p>;
   const { rows, next, count = rows.length } = page;

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { PageProps } from '../../shell/pages.ts';
 import { place, refine } from '../../shell/place.ts';
@@ -15,6 +16,7 @@ const KINDS = [
 /** What credentials and questions rest on, and which of them fail when one of it ends; who is trusted, and by whom. */
 export default function Trust({ identity }: PageProps) {
   const { query } = place.value;
+  const [turn, setTurn] = useState(0);
   const [kind, words] = [query.get('kind') ?? '', query.get('q') ?? ''];
   return (
     <>
@@ -37,8 +39,10 @@ export default function Trust({ identity }: PageProps) {
         </label>
         <SearchField label="Called, or used by" value={words} seek={(text) => refine({ q: text })} />
       </search>
-      <Resting key={`${kind} ${words}`} identity={identity} kind={kind} words={words} />
-      {identity.roles.includes('presentation:manage') && <ImportAuthorities identity={identity} />}
+      <Resting key={`${kind} ${words}`} identity={identity} kind={kind} words={words} since={turn} />
+      {identity.roles.includes('presentation:manage') && (
+        <ImportAuthorities identity={identity} taught={() => setTurn((before) => before + 1)} />
+      )}
       <FollowedLists identity={identity} />
       <Authorities identity={identity} />
     </>

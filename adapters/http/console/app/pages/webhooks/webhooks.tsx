@@ -18,6 +18,7 @@ import {
   withDelivery,
 } from './deliveries.ts';
 import { MOST_SESSIONS, readRecent } from './read-recent.ts';
+import { WebhookSecret } from './webhook-secret.tsx';
 
 type Reading = {
   readonly sessions: readonly SessionRead[];
@@ -62,6 +63,7 @@ export default function Webhooks({ identity }: PageProps) {
       <Rates rates={wide?.deliveries ?? ratesOf(deliveries)} isReading={state === 'reading'} />
       <h2>Failed and pending</h2>
       <Open identity={identity} deliveries={open} isReading={state === 'reading'} resent={resent} />
+      <WebhookSecret identity={identity} />
     </>
   );
 }

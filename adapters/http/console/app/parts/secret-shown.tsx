@@ -1,12 +1,20 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { Copy } from '../../parts/copy.tsx';
+import { Copy } from './copy.tsx';
 
+/** What a client logs in with. */
 export type NewSecret = { readonly clientId: string; readonly secret: string };
 
-type Props = NewSecret & { readonly close: () => void };
+type Props = {
+  /** Whose it is. */
+  readonly of: string;
+  readonly secret: string;
+  /** Where it belongs. */
+  readonly hint: string;
+  readonly close: () => void;
+};
 
 /** A secret, once: it is in no memory of this page when the dialog is closed. */
-export function SecretShown({ clientId, secret, close }: Props) {
+export function SecretShown({ of, secret, hint, close }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
@@ -14,8 +22,8 @@ export function SecretShown({ clientId, secret, close }: Props) {
   return (
     <dialog ref={dialog} aria-labelledby="secret-of" onClose={close}>
       <article>
-        <h2 id="secret-of">The secret of {clientId}</h2>
-        <p>It is shown this once, and stored nowhere. Put it where the client reads it now.</p>
+        <h2 id="secret-of">The secret of {of}</h2>
+        <p>It is shown this once. {hint}</p>
         <p class="secret">
           <code>{secret}</code> <Copy text={secret} label="Copy the secret" />
         </p>
