@@ -64,6 +64,7 @@ describe('the page of a tenant', function () {
     expect(await visitors.served.service.token('short-lived-admin', secret)).to.be.a('string');
     await expectAccessible(page, 'the secret of an administrator');
     await shown.getByRole('button', { name: 'I have it' }).click();
+    await page.locator('.secret').waitFor({ state: 'detached' });
     await page.getByRole('heading', { name: 'Tenant short-lived' }).waitFor();
     expect(await page.content()).to.not.include(secret);
     expect(await page.getByLabel('You are').inputValue()).to.equal('root');

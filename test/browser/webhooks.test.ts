@@ -131,6 +131,7 @@ describe('the page of the webhooks', function () {
       await shown.getByRole('button', { name: 'Copy the secret' }).waitFor();
       await expectAccessible(page, 'the secret');
       await shown.getByRole('button', { name: 'I have it' }).click();
+      await page.locator('.secret').waitFor({ state: 'detached' });
       return secret;
     };
     const first = await make();
