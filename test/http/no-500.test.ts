@@ -145,10 +145,18 @@ for (const [turn, kind] of databases().entries()) {
           const path = route.path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => params[name] ?? '');
           const answer = await service.call('GET', path, { token });
           expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.be.oneOf(statuses);
-          read.set(`${nameOf(route)} ${role}`, answer.text);
+          // A period that ends now is another one each time.
+          const text = route.path === '/session/rates' ? withoutPeriod(answer.text) : answer.text;
+          read.set(`${nameOf(route)} ${role}`, text);
         }
       }
       return read;
     };
   });
+}
+
+function withoutPeriod(rates: string): string {
+  const { since, until, ...rest } = JSON.parse(rates);
+  expect([since, until].every((time) => Number.isFinite(Date.parse(time)))).to.equal(true);
+  return JSON.stringify(rest);
 }
