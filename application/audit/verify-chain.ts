@@ -49,7 +49,7 @@ export type Verification = {
  * alone cannot show (docs/audit.md), and whether whole chains are gone, is found by the command only.
  */
 export class VerifyChain extends needs({ store: Store, auditCodes: AuditCodes }) {
-  /** @throws Failure `not_found`, `forbidden` as `readableLog` does; `invalid_input` for a cursor that nobody was given. */
+  /** @throws Failure `not_found`, `forbidden` as `readableLog` does; `invalid_input` for a cursor of no form; a made-up one finds the log `broken`. */
   async execute(caller: Caller, { tenant, cursor }: VerificationQuery): Promise<Verification> {
     const { store, auditCodes } = this.ports;
     const after = cursor === undefined ? undefined : readCursor(cursor);
