@@ -70,15 +70,18 @@ export class HttpServer {
     const noticed = performance.now() + noticeMs;
     const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
     if (this.#server.listening) await stopAccepting(this.#server);
-    const sweep = setInterval(() => {
-      if (performance.now() >= noticed) this.#server.closeIdleConnections();
-    }, SWEEP_MS);
+    // Timers come first in a turn of the event loop: a connection that looks idle then may have its next request waiting.
+    const sweep = setInterval(() => setImmediate(() => this.#closeIdle(noticed)), SWEEP_MS);
     if (this.#connections.size > 0)
       await new Promise<void>((done) => {
         this.#empty = done;
       });
     clearInterval(sweep);
     clearTimeout(timer);
+  }
+
+  #closeIdle(noticed: number): void {
+    if (performance.now() >= noticed) this.#server.closeIdleConnections();
   }
 
   #watch(socket: Socket): void {

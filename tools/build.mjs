@@ -229,9 +229,12 @@ const keepPlaces = {
   },
 };
 
+const BEYOND_ASCII = /[^\0-\x7f]/g;
+
 function placed(path, contents) {
   if (!path.endsWith('.js')) return contents;
-  const text = Buffer.from(contents).toString();
+  // Only in comments is anything else left, and one such character makes Node keep the whole text in twice the memory.
+  const text = Buffer.from(contents).toString().replace(BEYOND_ASCII, '?');
   const up = relative(dirname(path), DIST);
   return text.replaceAll(PLACE, `new URL(${JSON.stringify(`./${up}/`)}, import.meta.url)`);
 }

@@ -19,8 +19,8 @@ import { isVisible, mayKnow, noSession, visible, visibleKinds } from './visibili
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
-/** Rows per read. A row can hold megabytes once it is opened, and all rows of a read are in memory together. */
-const BATCH = 25;
+/** Rows per read, at most. A row can hold megabytes once it is opened, and all rows of a read are in memory together. */
+const BATCH = 26;
 /** Rows that one page may cost; a caller who may see little gets a short page and goes on from there. */
 const MAX_ROWS = 2_500;
 /** Characters after which a page ends early. */
@@ -85,8 +85,11 @@ export class ListSessions extends needs({ store: Store, clock: Clock, fetchedSes
     const sessions: Session[] = [];
     let length = 0;
     let after = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
-    for (let read = 0; read < MAX_ROWS; read += BATCH) {
-      const rows = await reads.sessions(after === undefined ? query : { ...query, after });
+    let limit = 0;
+    for (let read = 0; read < MAX_ROWS; read += limit) {
+      // Each row is to be opened: no more than the page and one that tells of the next, while all that are read belong to it.
+      limit = sessions.length === read ? Math.min(BATCH, wanted.limit + 1 - read) : BATCH;
+      const rows = await reads.sessions({ ...query, limit, ...(after !== undefined && { after }) });
       for (const row of rows) {
         if (isVisible(caller, row) && isStill(row, wanted.status, now)) {
           const last = sessions.at(-1);
@@ -98,13 +101,13 @@ export class ListSessions extends needs({ store: Store, clock: Clock, fetchedSes
         }
         after = { createdAt: row.createdAt, id: row.id };
       }
-      if (rows.length < BATCH) return { sessions, now };
+      if (rows.length < limit) return { sessions, now };
     }
     return { sessions, now, next: cursorAt(after, sessions.at(-1), wanted.sort) };
   }
 }
 
-function queryOf(caller: TenantCaller, wanted: SessionListQuery): SessionQuery {
+function queryOf(caller: TenantCaller, wanted: SessionListQuery): Omit<SessionQuery, 'limit'> {
   return {
     kinds: visibleKinds(caller),
     ...defined({
@@ -113,7 +116,6 @@ function queryOf(caller: TenantCaller, wanted: SessionListQuery): SessionQuery {
       named: wanted.q === undefined ? undefined : namesIn(wanted.q),
     }),
     ascending: wanted.sort === 'asc',
-    limit: BATCH,
   };
 }
 

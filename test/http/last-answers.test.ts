@@ -1,11 +1,22 @@
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import type { Log } from '../../application/ports/log.ts';
 import { HttpServer } from '../../bootstrap/http-server.ts';
 
 const GRACE_MS = 5_000;
+const NOTICE_MS = 200;
+/** A peer that is not held up by what this thread does. */
+const PEER = `
+const { parentPort, workerData } = require('node:worker_threads');
+const socket = require('node:net').connect(workerData, '127.0.0.1');
+let text = '';
+socket.on('data', (chunk) => { text += chunk; parentPort.postMessage(text); });
+socket.once('error', () => {}).once('close', () => parentPort.postMessage(text + 'closed'));
+parentPort.on('message', (path) => socket.write('GET ' + path + ' HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'));
+`;
 
 describe('A connection of a service that stops', () => {
   /** @returns what came back, and how many requests were worked on. @param sends when the service begins to stop. */
@@ -44,4 +55,30 @@ describe('A connection of a service that stops', () => {
       const ends = answers.map((answer) => /^Connection: close\r$/m.test(answer));
       expect(ends).to.deep.equal([...Array(handled - 1).fill(false), true]);
     });
+
+  it('is not closed over a request that came while the service was busy', async () => {
+    const listen: RequestListener = (request, response) => response.end(request.url);
+    const server = new HttpServer({ IncomingMessage, ServerResponse, listen }, 10, {} as Log);
+    const peer = new Worker(PEER, { eval: true, workerData: await server.listen(0, '127.0.0.1') });
+    let seen = '';
+    peer.on('message', (text: string) => {
+      seen = text;
+    });
+    const until = async (mark: string) => {
+      while (!seen.includes(mark)) await pause(5);
+    };
+    peer.postMessage('/first');
+    await until('/first');
+    const closing = server.close(GRACE_MS, NOTICE_MS);
+    await pause(NOTICE_MS - 40);
+    peer.postMessage('/second');
+    // Meanwhile it arrives, and the notice ends; what comes next in the event loop are timers.
+    await turn();
+    const busy = performance.now() + 150;
+    while (performance.now() < busy);
+    await closing;
+    await until('closed');
+    await peer.terminate();
+    expect(seen).to.match(/Connection: close\r\n[\s\S]*\/secondclosed$/);
+  });
 });

@@ -93,9 +93,13 @@ describe('Sessions for administrators', () => {
       expect((await pages(both(), { limit })).flat().length).to.equal(limit === 1 ? 20 : 100);
     }
     for (const { args, returnValue } of list.getCalls()) {
-      expect(args[0].limit).to.be.at.most(25);
-      expect(await returnValue).to.have.length.at.most(25);
+      expect(args[0].limit).to.be.at.most(26);
+      expect(await returnValue).to.have.length.at.most(26);
     }
+    list.resetHistory();
+    await new ListSessions(world).execute(both(), { limit: 60, sort: 'desc' });
+    const asked = list.getCalls().map(({ args }) => args[0].limit);
+    expect(asked, 'no row that the page does not need').to.deep.equal([26, 26, 9]);
   });
 
   it('are seen only by roles of their kind', async () => {
