@@ -1,9 +1,9 @@
 import { ConsoleTickets } from '../application/console/console-tickets.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
+import { settleAfterStart } from './after-start.ts';
 import { type FirstStart, prepareFirstStart } from './first-start.ts';
 import type { RunningService } from './service.ts';
 import { startFailure } from './start-failure.ts';
-import { releaseStartMemory } from './start-memory.ts';
 import { GRACE_MS, NOTICE_MS, stopOnSignals } from './stopping.ts';
 
 /** Reads the configuration, starts the service, in this process or in workers, and stops it on SIGTERM or SIGINT. */
@@ -31,7 +31,7 @@ async function runAlone(settings: Settings, { environment }: FirstStart): Promis
   const { startService } = await import('./service.ts');
   const service = await startService(settings, environment);
   tellOfConsole(service, settings);
-  releaseStartMemory();
+  settleAfterStart();
   stopOnSignals({
     drainSeconds: settings.DRAIN_SECONDS,
     drain: () => service.drain(),
@@ -47,7 +47,7 @@ async function runWorkers(settings: Settings): Promise<void> {
   const { Supervisor } = await import('./workers/supervisor.ts');
   const supervisor = new Supervisor(settings);
   await supervisor.start();
-  releaseStartMemory();
+  settleAfterStart();
   stopOnSignals({
     drainSeconds: settings.DRAIN_SECONDS,
     drain: () => supervisor.drain(),

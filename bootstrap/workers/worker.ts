@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { readSettings } from '../../config/settings.ts';
 import { shareOfWorker } from '../../config/worker-share.ts';
+import { settleAfterStart } from '../after-start.ts';
 import { keptEnvironment, namesFromFile } from '../first-start.ts';
 import type { RunningService } from '../service.ts';
 import { startFailure } from '../start-failure.ts';
-import { releaseStartMemory } from '../start-memory.ts';
 import { GRACE_MS, NOTICE_MS } from '../stopping.ts';
 import { FIRST, type FromWorker, type ToWorker } from './messages.ts';
 import { Questions } from './questions.ts';
@@ -35,7 +35,7 @@ try {
   const { startService } = await import('../service.ts');
   const role = { isFirst: process.argv[2] === FIRST, listens: false, readMetrics };
   service = await startService(settings, environment, role);
-  releaseStartMemory();
+  settleAfterStart();
   tell({ type: 'ready' });
 } catch (error) {
   tell({ type: 'failed', message: startFailure(error) }, () => process.exit(1));
