@@ -16,7 +16,8 @@ export type Kept = {
   readonly kinds: ReadonlySet<ConfiguredKind>;
   /** Whether it is still being made; then its kinds are not all known. */
   readonly isUnderWay: boolean;
-  readonly state: TenantState;
+  /** Which it is good for: the newest that is known of. */
+  state: TenantState;
   readonly bytes: number;
 };
 
@@ -38,10 +39,12 @@ export class ConfigurationMemory {
   find(state: TenantState, name: string): Kept | undefined {
     const kept = this.#kept.get(`${state.id} ${name}`);
     if (kept === undefined) return undefined;
-    const isGood = kept.isUnderWay
-      ? kept.state.revision === state.revision && kept.state.revisions.all === state.revisions.all
-      : isAsOf(state, revisionsOf(kept.state, kept.kinds));
-    return isGood ? kept : undefined;
+    if (kept.state.revisions.all !== state.revisions.all) return undefined;
+    // Of the same revision, nothing at all has changed; which is asked some dozen times for each request.
+    if (kept.state.revision === state.revision) return kept;
+    if (kept.isUnderWay || !isUnchanged(kept.kinds, kept.state, state)) return undefined;
+    if (kept.state.revision < state.revision) kept.state = state;
+    return kept;
   }
 
   /** @returns what was made under this name last, also when it is out of date; undefined while that is under way. */
@@ -101,10 +104,7 @@ export function revisionsOf({ revisions }: TenantState, kinds: Iterable<Configur
   return chosen;
 }
 
-/** Whether nothing changed of these kinds. */
-export function isAsOf({ revisions: present }: TenantState, revisions: Revisions): boolean {
-  for (const kind in revisions) {
-    if (present[kind as keyof StoredRevisions] !== revisions[kind as keyof StoredRevisions]) return false;
-  }
+function isUnchanged(kinds: Iterable<ConfiguredKind>, one: TenantState, other: TenantState): boolean {
+  for (const kind of kinds) if (one.revisions[kind] !== other.revisions[kind]) return false;
   return true;
 }

@@ -23,7 +23,7 @@ type Asked = {
 export function readInput(route: Route, request: Request): Asked {
   return {
     params: parse(route.params, { ...request.params }, 'path'),
-    query: readQuery(route, { ...request.query }),
+    query: readQuery(route, queryOf(request)),
     ...readRouteBody(route, request),
   };
 }
@@ -32,6 +32,11 @@ export function readInput(route: Route, request: Request): Asked {
 const MAX_MEMBERS = 10_000;
 
 const NO_QUERY = z.object({});
+
+/** Express takes the address apart each time it is asked, and most have no query. */
+function queryOf(request: Request): object {
+  return request.url.includes('?') ? { ...request.query } : {};
+}
 
 function readQuery(route: Route, value: object): unknown {
   const { query: schema } = route;
