@@ -229,14 +229,27 @@ const keepPlaces = {
   },
 };
 
-const BEYOND_ASCII = /[^\0-\x7f]/g;
+/** A line that is a comment, or part of one. */
+const IN_COMMENT = /^\s*(\/\/|\/?\*)/;
+const BEYOND_ASCII = /[^\0-\x7f]/;
 
 function placed(path, contents) {
   if (!path.endsWith('.js')) return contents;
-  // Only in comments is anything else left, and one such character makes Node keep the whole text in twice the memory.
-  const text = Buffer.from(contents).toString().replace(BEYOND_ASCII, '?');
+  const text = inAscii(path, Buffer.from(contents).toString());
   const up = relative(dirname(path), DIST);
   return text.replaceAll(PLACE, `new URL(${JSON.stringify(`./${up}/`)}, import.meta.url)`);
+}
+
+/** One character beyond ASCII makes Node keep the whole text in twice the memory. Texts have them escaped, which leaves comments. */
+function inAscii(path, text) {
+  if (!BEYOND_ASCII.test(text)) return text;
+  const lines = text.split('\n').map((line) => {
+    if (!BEYOND_ASCII.test(line)) return line;
+    if (!IN_COMMENT.test(line))
+      throw new Error(`${path} has characters beyond ASCII outside of comments: ${line}`);
+    return line.replaceAll(new RegExp(BEYOND_ASCII, 'g'), '?');
+  });
+  return lines.join('\n');
 }
 
 /** In one step: a process that starts meanwhile reads the old or the new one. */

@@ -5,7 +5,7 @@ import { addStatusList } from './tenant-setup.ts';
 import { LIST_CAPACITY, type World } from './world.ts';
 
 /** More than are revoked in a second. */
-const PER_SECOND: Partial<Record<ScenarioName, number>> = { revoke: 3_000, 'revoke-read': 1_000 };
+const PER_SECOND: Partial<Record<ScenarioName, number>> = { revoke: 5_000, 'revoke-read': 3_000 };
 
 /** Gives the wallets credentials for what each of the scenarios revokes in so many milliseconds. */
 export async function makeRevocable(

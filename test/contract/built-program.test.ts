@@ -92,5 +92,10 @@ describe('the program that npm start runs', function () {
       expect(existsSync(join(tree, 'dist', file)), file).to.equal(true);
     const parts = readdirSync(join(tree, 'dist/parts'));
     expect(parts.filter((name) => /^service-.*\.js$/.test(name))).to.have.length(1);
+    const beyondAscii = parts.filter(
+      (name) =>
+        name.endsWith('.js') && /[^\0-\x7f]/.test(readFileSync(join(tree, 'dist/parts', name), 'utf8')),
+    );
+    expect(beyondAscii, 'kept in twice the memory').to.deep.equal([]);
   });
 });
