@@ -21,6 +21,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
+import { madeOnce } from '../made-once.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms, type ToSign } from '../ports/kms.ts';
@@ -51,6 +52,14 @@ type Prepared = {
   readonly traits: CopyTraits;
   readonly seal: (signature: Uint8Array) => string;
 };
+
+/**
+ * What follows from a key chain, kept by itself and not by its id: of a chain that is being rotated one step may see the key of now
+ * and another the certificate of a moment ago, and a credential would carry a certificate that its signature is not by.
+ */
+const headers = new WeakMap<KeyChain, ReturnType<typeof headerOf>>();
+const documentSigners = new WeakMap<KeyChain, ReturnType<typeof documentSignerOf>>();
+const signerBounds = new WeakMap<KeyChain, ReadonlySet<number>>();
 
 /** Times are drawn anew so often; of 121 seconds, a hundred copies find one each well before. */
 const MAX_DRAWS = 40;
@@ -103,12 +112,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
   }: Making): (of: CredentialInstance) => Prepared {
     const { random } = this.ports;
     const { issuer } = configured;
-    const header = configured.derive(`credential-header/${chain.id}`, () => ({
-      alg: algorithmIn(chain),
-      typ: 'dc+sd-jwt',
-      // HAIP 1.0 section 6.1.1: the chain without the anchor
-      x5c: signingChain(chain),
-    }));
+    const header = madeOnce(headers, chain, () => headerOf(chain));
     const frame = frameOf(configured, configuration);
     const binary = binarySchemaOf(configured, configuration);
     const shown = binary === undefined ? claims : withDataUris(claims, binary);
@@ -138,19 +142,10 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     };
   }
 
-  #mdoc({
-    configured,
-    configuration,
-    lifeTime,
-    claims,
-    chain,
-    now,
-  }: Making): (of: CredentialInstance) => Prepared {
+  #mdoc({ configuration, lifeTime, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
     const { random } = this.ports;
     const { config } = configuration;
-    const { signer, place, validity } = configured.derive(`document-signer/${chain.id}`, () =>
-      documentSignerOf(chain),
-    );
+    const { signer, place, validity } = madeOnce(documentSigners, chain, () => documentSignerOf(chain));
     const claimsByNamespace = mdocElements(config, claims);
     // ISO/IEC 18013-5 section 9.3.1: readers of driving licences would refuse it.
     const fault =
@@ -182,13 +177,13 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
  * @throws Failure `credential_request_denied` when copies stay alike.
  */
 function unlinkable(
-  { configured, chain, configuration, lifeTime }: Making,
+  { chain, configuration, lifeTime }: Making,
   instances: readonly CredentialInstance[],
   prepare: (of: CredentialInstance) => Prepared,
 ): readonly Prepared[] {
   const prepared = instances.map(prepare);
   if (prepared.length < 2) return prepared;
-  const common = configured.derive(`signer-bounds/${chain.id}`, () => boundsOf(chain));
+  const common = madeOnce(signerBounds, chain, () => boundsOf(chain));
   const traits = () => prepared.map((copy) => copy.traits);
   let sharing = sharingTimes(traits(), common);
   for (let tries = 0; sharing.length > 0 && tries < MAX_DRAWS; tries++) {
@@ -223,6 +218,11 @@ function drawn(random: Random): number {
 
 function missingSignature(): never {
   throw new Error('The key provider made fewer signatures than it was asked for.');
+}
+
+function headerOf(chain: KeyChain) {
+  // HAIP 1.0 section 6.1.1: the chain without the anchor
+  return { alg: algorithmIn(chain), typ: 'dc+sd-jwt', x5c: signingChain(chain) } as const;
 }
 
 function algorithmIn({ active: { key } }: KeyChain) {

@@ -13,6 +13,7 @@ import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
 import { partOfMemory, watchedCache } from '../bounded.ts';
+import { madeOnce } from '../made-once.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
@@ -25,6 +26,12 @@ const MAX_REMEMBERED_BYTES = 24 * 1024 * 1024;
 const MAX_TOKEN_LENGTH = 8192;
 /** Of one of them, without what stands in the token. */
 const ENTRY_BYTES = 1_000;
+
+/**
+ * By the chain itself and not by its id: one step may see the key of before a rotation, another that of afterwards, and a token
+ * would name a key that it is not signed with.
+ */
+const headers = new WeakMap<KeyChain, string>();
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
 export class WalletTokens extends needs({
@@ -50,7 +57,7 @@ export class WalletTokens extends needs({
     const { kms, clock } = this.ports;
     const wanted = await signingKeyId(configured, server);
     const chain = pickKeyChain(await configured.keyChains(), 'signing', clock.now(), wanted);
-    const header = configured.derive(`token-header/${chain.id}`, () => headerOf(chain.active.key));
+    const header = madeOnce(headers, chain, () => headerOf(chain.active.key));
     const signingInput = `${header}.${encodeBase64url(JSON.stringify(accessTokenPayload(claims)))}`;
     const signature = await kms.sign(signingKey(configured.tenantId, chain.active.key), signingInput);
     const token = joinCompact(signingInput, signature);

@@ -47,18 +47,7 @@ for (const kind of databases()) {
       stepsOf(store, session.tenantId).fetchSession(session.publicId, seconds(1));
     const fail = (session: Session) =>
       store.commit(session.tenantId, { session: advance(session, 'fail') }, seconds(2));
-    /** Places are those of the whole server, which waits for what was written before; other databases are other tests. */
-    const untilOthersEnd = async () => {
-      if (kind.name !== 'postgres') return;
-      const writing = async () => {
-        const rows = await raw(`select pid || ' ' || backend_xid as one from pg_stat_activity
-          where backend_xid is not null and datname is distinct from current_database()`);
-        return rows.map((row) => String(row['one']));
-      };
-      const before = await writing();
-      for (let present = before; before.some((one) => present.includes(one)); present = await writing())
-        await pause(5);
-    };
+    const untilOthersEnd = () => untilOtherDatabasesEnd(kind.name, raw);
     const next = async (limit = LIMIT, holder = ME): Promise<LogBatch> => {
       await untilOthersEnd();
       const batch = await log().nextEvents(holder, LEASE_SECONDS, limit);
@@ -313,6 +302,21 @@ for (const kind of databases()) {
   });
 }
 
+type Run = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** Places are those of the whole server, which waits for what was written before; other databases are other tests. */
+async function untilOtherDatabasesEnd(kind: string, run: Run): Promise<void> {
+  if (kind !== 'postgres') return;
+  const writing = async () => {
+    const rows = await run(`select pid || ' ' || backend_xid as one from pg_stat_activity
+      where backend_xid is not null and datname is distinct from current_database()`);
+    return rows.map((row) => String(row['one']));
+  };
+  const before = await writing();
+  for (let present = before; before.some((one) => present.includes(one)); present = await writing())
+    await pause(5);
+}
+
 describeUpgrade('An event log from before it was handed on', (upgrade, kind) => {
   it('is kept, begins with what happens afterwards, and takes events of the release before', async () => {
     const { url, start, goBack } = upgrade();
@@ -335,6 +339,7 @@ describeUpgrade('An event log from before it was handed on', (upgrade, kind) => 
       run(`insert into session_events (tenant_id, session_id, version, status, at)
         values ('${tenantId}', '${session.id}', 3, 'failed', 0)`),
     );
+    await rawSql(url, (run) => untilOtherDatabasesEnd(kind, run));
     const batch = await store.maintenance.nextEvents(ME, LEASE_SECONDS, LIMIT);
     expect(
       batch?.events.map(({ version }) => version),

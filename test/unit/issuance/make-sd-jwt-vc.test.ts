@@ -72,6 +72,19 @@ describe('Making an SD-JWT VC', () => {
     expect(payload).to.not.have.property('vct#integrity');
   });
 
+  it('carries the certificate of its signature, also when its chain is rotated while others are made', async () => {
+    const { chain: rotated } = await aFactory();
+    const view = aView(world.chain);
+    for (const chain of [world.chain, { ...rotated, id: world.chain.id }, world.chain]) {
+      view.keyChains = async () => [chain];
+      const [text = ''] = await world.factory.make(view, aConfiguration(), { name: 'Ada' }, [{}]);
+      const { header, signature, signingInput } = open(text);
+      const leaf = new X509Certificate(Buffer.from((header['x5c'] as string[])[0] ?? '', 'base64'));
+      const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
+      expect(verify('sha256', Buffer.from(signingInput), key, signature)).to.equal(true);
+    }
+  });
+
   it('ends copies that live for minutes each on its own, within its lifetime', async () => {
     const short = aConfiguration({ vct: 'urn:card:1', lifeTime: 300 });
     const instances = Array.from({ length: 40 }, () => ({}));
