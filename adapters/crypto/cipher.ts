@@ -5,11 +5,11 @@ import {
   hash,
   hkdfSync,
   type KeyObject,
-  randomBytes,
 } from 'node:crypto';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { hmacs, type MacKey, type Macs } from '../../domain/audit/macs.ts';
 import { decodeBase64url } from '../../domain/shared/base64url.ts';
+import { NodeRandom } from '../system/random.ts';
 
 const VERSION = 'v1';
 const ALGORITHM = 'aes-256-gcm';
@@ -39,6 +39,7 @@ export class MasterCipher extends Cipher {
   /** The sealing one first. */
   readonly #all: readonly [SealingKeys, ...SealingKeys[]];
   readonly #opening: ReadonlyMap<string, SealingKeys>;
+  readonly #random = new NodeRandom();
 
   constructor(settings: { readonly masterSecrets: readonly string[] }) {
     super();
@@ -52,7 +53,7 @@ export class MasterCipher extends Cipher {
 
   override seal(plaintext: string | Uint8Array, context: string): string {
     const place = Buffer.from(context, 'utf8');
-    const iv = randomBytes(IV_BYTES);
+    const iv = this.#random.bytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#sealing.keyOf(place), iv).setAAD(place);
     const body = typeof plaintext === 'string' ? cipher.update(plaintext, 'utf8') : cipher.update(plaintext);
     const sealed = Buffer.concat([iv, body, cipher.final(), cipher.getAuthTag()]);

@@ -1,52 +1,64 @@
-import { createECDH, createHash } from 'node:crypto';
+import {
+  createECDH,
+  createHash,
+  createPrivateKey,
+  diffieHellman,
+  generateKeyPairSync,
+  type KeyObject,
+} from 'node:crypto';
 import type { EncryptionKeyPair } from '../../application/ports/encryption.ts';
 import { decodeBase64url } from '../../domain/shared/base64url.ts';
 import { isJsonObject, type JsonObject } from '../../domain/shared/json.ts';
-import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { type PublicJwk, publicKeyOf, thumbprint } from '../../domain/shared/jwk.ts';
 
 /** Key agreement of a JWE (RFC 7518 section 4.6): ECDH-ES on P-256, direct. */
 const CURVE = 'prime256v1';
 const COORDINATE_BYTES = 32;
+/** ECPrivateKey (RFC 5915 section 3) of P-256 up to its scalar, and from there to its point without compression. */
+const BEFORE_SCALAR = Buffer.from('30770201010420', 'hex');
+const BEFORE_POINT = Buffer.from('a00a06082a8648ce3d030107a14403420004', 'hex');
 
-/** @param scalar 32 bytes; absent: a fresh key. */
-export function makeKeyPair(scalar?: Buffer): EncryptionKeyPair {
-  // Cheaper than generateKeyPairSync, which also makes KeyObjects that nobody needs yet.
-  const pair = createECDH(CURVE);
-  if (scalar === undefined) pair.generateKeys();
-  else pair.setPrivateKey(scalar);
-  const point = pair.getPublicKey();
-  const key: PublicJwk = {
-    kty: 'EC',
-    crv: 'P-256',
-    x: point.toString('base64url', 1, 1 + COORDINATE_BYTES),
-    y: point.toString('base64url', 1 + COORDINATE_BYTES),
-  };
-  // Leading zeros are left out by OpenSSL, but not by RFC 7518 section 6.2.2.1.
-  const padded = Buffer.alloc(COORDINATE_BYTES);
-  const d = pair.getPrivateKey();
-  d.copy(padded, COORDINATE_BYTES - d.length);
-  return {
-    publicJwk: { ...key, kid: thumbprint(key), use: 'enc', alg: 'ECDH-ES' },
-    d: padded.toString('base64url'),
-  };
+/** A fresh pair, and its private half ready for use. */
+export function makeKeyPair(): { readonly pair: EncryptionKeyPair; readonly privateKey: KeyObject } {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: CURVE });
+  const { x = '', y = '', d = '' } = privateKey.export({ format: 'jwk' });
+  return { pair: pairOf(x, y, d), privateKey };
+}
+
+/** @param scalar 32 bytes, above 0 and below the order of P-256. */
+export function keyPairOf(scalar: Buffer): EncryptionKeyPair {
+  const own = createECDH(CURVE);
+  own.setPrivateKey(scalar);
+  const point = own.getPublicKey();
+  const [x, y] = [point.subarray(1, 1 + COORDINATE_BYTES), point.subarray(1 + COORDINATE_BYTES)];
+  return pairOf(x.toString('base64url'), y.toString('base64url'), scalar.toString('base64url'));
+}
+
+function pairOf(x: string, y: string, d: string): EncryptionKeyPair {
+  const key: PublicJwk = { kty: 'EC', crv: 'P-256', x, y };
+  return { publicJwk: { ...key, kid: thumbprint(key), use: 'enc', alg: 'ECDH-ES' }, d };
+}
+
+/** The private half of a stored pair, ready for use. With its point, which would be computed otherwise. */
+export function privateKeyOf({ publicJwk: { x, y = '' }, d }: EncryptionKeyPair): KeyObject {
+  const [scalar, ...point] = [d, x, y].map((part) => Buffer.from(part, 'base64url'));
+  const der = Buffer.concat([BEFORE_SCALAR, scalar ?? Buffer.of(), BEFORE_POINT, ...point]);
+  return createPrivateKey(
+    `-----BEGIN EC PRIVATE KEY-----\n${der.toString('base64')}\n-----END EC PRIVATE KEY-----`,
+  );
 }
 
 /** The shared secret, or `undefined` for a foreign or invalid public key. */
-export function agree(publicKey: unknown, d: string): Buffer | undefined {
+export function agree(publicKey: unknown, privateKey: KeyObject): Buffer | undefined {
   // RFC 7518 section 4.6.1.1: a public key on the recipient's curve, nothing private
   if (!isJsonObject(publicKey) || publicKey['kty'] !== 'EC' || publicKey['crv'] !== 'P-256') return undefined;
   if (Object.hasOwn(publicKey, 'd')) return undefined;
-  const x = readBytes(publicKey['x']);
-  const y = readBytes(publicKey['y']);
-  if (x?.length !== COORDINATE_BYTES || y?.length !== COORDINATE_BYTES) return undefined;
-  const pair = createECDH(CURVE);
-  try {
-    pair.setPrivateKey(Buffer.from(d, 'base64url'));
-    // Throws for a point that is not on the curve.
-    return pair.computeSecret(Buffer.concat([Buffer.of(4), x, y]));
-  } catch {
+  const { x, y } = publicKey;
+  if (readBytes(x)?.length !== COORDINATE_BYTES || readBytes(y)?.length !== COORDINATE_BYTES)
     return undefined;
-  }
+  // None for a point that is not on the curve.
+  const theirs = publicKeyOf({ kty: 'EC', crv: 'P-256', x: String(x), y: String(y) });
+  return theirs && diffieHellman({ privateKey, publicKey: theirs });
 }
 
 function readBytes(value: unknown): Buffer | undefined {

@@ -1,6 +1,9 @@
-import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRawSync } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import { boundedBytes } from '../../application/bounded.ts';
+import { madeOnce } from '../../application/made-once.ts';
 import {
   type DecryptionOptions,
   Encryption,
@@ -13,7 +16,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { decodeJson, isJsonObject, type JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { agree, deriveContentKey, makeKeyPair } from './ecdh-es.ts';
+import { agree, deriveContentKey, makeKeyPair, privateKeyOf } from './ecdh-es.ts';
 import { openHpke } from './hpke.ts';
 import { RequestEncryptionKeys } from './request-encryption-keys.ts';
 
@@ -22,6 +25,9 @@ const TAG_BYTES = 16;
 const MAX_LENGTH = 1024 * 1024;
 const MAX_INFLATED_BYTES = 1024 * 1024;
 const MAX_HEADER_LENGTH = 32 * 1024;
+const MAX_READY_BYTES = 2 * 1024 * 1024;
+/** What the library holds for a private key. */
+const KEY_BYTES = 2_000;
 
 type ContentCipher = { readonly cipher: 'aes-128-gcm' | 'aes-256-gcm'; readonly bits: number };
 
@@ -38,6 +44,10 @@ const deflate = promisify(deflateRaw);
 /** ECDH-ES in direct agreement on P-256 with AES-GCM, by node:crypto. */
 export class NodeEncryption extends Encryption {
   readonly #requestKeys: RequestEncryptionKeys;
+  /** By their scalar: what was made or used last is mostly used next, and taking a key in costs half of an agreement. */
+  readonly #ready = new LRUCache<string, KeyObject>(
+    boundedBytes<KeyObject>(MAX_READY_BYTES, () => KEY_BYTES),
+  );
 
   /** @param settings keys to derive those of the tenants from; the first makes the published ones. */
   constructor(settings: { readonly encryptionKeys: readonly KeyObject[] } = { encryptionKeys: [] }) {
@@ -46,7 +56,9 @@ export class NodeEncryption extends Encryption {
   }
 
   override generate(): EncryptionKeyPair {
-    return makeKeyPair();
+    const { pair, privateKey } = makeKeyPair();
+    this.#ready.set(pair.d, privateKey);
+    return pair;
   }
 
   override requestKeys(tenantId: TenantId): readonly EncryptionKeyPair[] {
@@ -65,11 +77,14 @@ export class NodeEncryption extends Encryption {
     if (header === undefined || cipher === undefined || ciphertext === undefined) return undefined;
     // RFC 7518 section 5.3
     if (iv?.length !== IV_BYTES || tag?.length !== TAG_BYTES) return undefined;
-    const secret = agree(header['epk'], key.d);
+    const secret = agree(header['epk'], this.#privateKey(key));
     const contentKey = secret === undefined ? undefined : deriveContentKey(secret, header, cipher.bits);
     if (contentKey === undefined) return undefined;
 
-    const decipher = createDecipheriv(cipher.cipher, contentKey, iv, { authTagLength: TAG_BYTES });
+    // Of bytes, node finds out by two exceptions that they are no key object.
+    const decipher = createDecipheriv(cipher.cipher, createSecretKey(contentKey), iv, {
+      authTagLength: TAG_BYTES,
+    });
     decipher.setAAD(Buffer.from(protectedHeader, 'ascii'));
     decipher.setAuthTag(tag);
     const opened = decipher.update(ciphertext);
@@ -83,6 +98,10 @@ export class NodeEncryption extends Encryption {
     return plaintext === undefined || NESTED.test(plaintext) ? undefined : plaintext;
   }
 
+  #privateKey(pair: EncryptionKeyPair): KeyObject {
+    return madeOnce(this.#ready, pair.d, () => privateKeyOf(pair));
+  }
+
   override openHpke(message: HpkeMessage, key: EncryptionKeyPair, info: Buffer): Promise<Buffer | undefined> {
     return openHpke(message, key, info);
   }
@@ -93,15 +112,15 @@ export class NodeEncryption extends Encryption {
     { enc, zip, contentType }: Parameters<Encryption['encrypt']>[2],
   ): Promise<string> {
     const cipher = CIPHERS.get(enc);
-    const { publicJwk: ephemeral, d } = makeKeyPair();
-    const { kty, crv, x, y } = ephemeral;
+    const { pair, privateKey } = makeKeyPair();
+    const { kty, crv, x, y } = pair.publicJwk;
     const header = {
       alg: 'ECDH-ES',
       enc,
       ...defined({ kid: recipient.kid, zip, cty: contentType }),
       epk: { kty, crv, x, ...(y !== undefined && { y }) },
     };
-    const secret = agree(recipient, d);
+    const secret = agree(recipient, privateKey);
     const contentKey = cipher && secret && deriveContentKey(secret, header, cipher.bits);
     if (cipher === undefined || contentKey === undefined) throw new Error('not a recipient of ours');
 
@@ -109,7 +128,9 @@ export class NodeEncryption extends Encryption {
     const message = zip === undefined ? bytes : await deflate(bytes);
     const protectedHeader = encodeBase64url(JSON.stringify(header));
     const iv = randomBytes(IV_BYTES);
-    const encipher = createCipheriv(cipher.cipher, contentKey, iv, { authTagLength: TAG_BYTES });
+    const encipher = createCipheriv(cipher.cipher, createSecretKey(contentKey), iv, {
+      authTagLength: TAG_BYTES,
+    });
     encipher.setAAD(Buffer.from(protectedHeader, 'ascii'));
     const ciphertext = Buffer.concat([encipher.update(message), encipher.final()]);
     return [protectedHeader, '', ...[iv, ciphertext, encipher.getAuthTag()].map(encodeBase64url)].join('.');

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { boundedBytes } from '../../application/bounded.ts';
 import type { EncryptionKeyPair } from '../../application/ports/encryption.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { makeKeyPair } from './ecdh-es.ts';
+import { keyPairOf } from './ecdh-es.ts';
 
 /** Order of P-256 (NIST SP 800-186 section 3.2.1.3). */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
@@ -22,7 +22,7 @@ export class RequestEncryptionKeys {
   readonly #tenants: LRUCache<TenantId, readonly EncryptionKeyPair[]>;
 
   constructor(masterKeys: readonly KeyObject[]) {
-    const memoMethod = (tenantId: TenantId) => masterKeys.map((key) => makeKeyPair(scalarOf(key, tenantId)));
+    const memoMethod = (tenantId: TenantId) => masterKeys.map((key) => keyPairOf(scalarOf(key, tenantId)));
     this.#tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({
       ...boundedBytes<readonly EncryptionKeyPair[]>(MAX_BYTES, ({ length }) => length * PAIR_BYTES),
       memoMethod,

@@ -5,7 +5,7 @@ import { Signatures } from '../../application/ports/signatures.ts';
 import { derSignature } from '../../domain/formats/der/ecdsa-signature.ts';
 import { curveOf, type PublicJwk, publicKeyOf } from '../../domain/shared/jwk.ts';
 
-const MAX_KEY_BYTES = 16 * 1024 * 1024;
+const MAX_KEY_BYTES = 14 * 1024 * 1024;
 /** What the library holds for one. */
 const KEY_BYTES = 1_500;
 

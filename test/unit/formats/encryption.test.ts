@@ -3,7 +3,7 @@ import { constants, deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CompactEncrypt, compactDecrypt, importJWK } from 'jose';
-import { agree, deriveContentKey } from '../../../adapters/crypto/ecdh-es.ts';
+import { agree, deriveContentKey, privateKeyOf } from '../../../adapters/crypto/ecdh-es.ts';
 import { NodeEncryption } from '../../../adapters/crypto/encryption.ts';
 import type { EncryptionKeyPair } from '../../../application/ports/encryption.ts';
 import { readResponseEncryption } from '../../../domain/issuance/encryption.ts';
@@ -46,7 +46,7 @@ function seal(header: JsonObject, message: Buffer): string {
   const sender = encryption.generate();
   const { kty, crv, x, y = '' } = sender.publicJwk;
   const whole = { ...header, epk: { kty, crv, x, y } };
-  const secret = agree(key.publicJwk, sender.d) ?? Buffer.alloc(0);
+  const secret = agree(key.publicJwk, privateKeyOf(sender)) ?? Buffer.alloc(0);
   const contentKey = deriveContentKey(secret, whole, 128) ?? Buffer.alloc(0);
   const protectedHeader = Buffer.from(JSON.stringify(whole)).toString('base64url');
   const iv = Buffer.alloc(12);
@@ -62,6 +62,15 @@ describe('Decrypting a message beside jose', () => {
       expect(encryption.decrypt(await encrypt(key, { enc }), key)).to.equal(PLAINTEXT);
     });
   }
+
+  it('opens it with a key that another process made and stored', async () => {
+    const stored = JSON.parse(JSON.stringify(new NodeEncryption().generate())) as EncryptionKeyPair;
+    const jwe = await encrypt(stored);
+    expect(encryption.decrypt(jwe, stored)).to.equal(PLAINTEXT);
+    expect(encryption.decrypt(jwe, stored), 'once more').to.equal(PLAINTEXT);
+    const { d: other } = encryption.generate();
+    expect(encryption.decrypt(jwe, { ...stored, d: other }), 'with another scalar').to.equal(undefined);
+  });
 
   it('takes apu and apv into the key as jose does', async () => {
     const { x = '', y = '', crv, kty } = key.publicJwk;
