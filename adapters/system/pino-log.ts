@@ -24,7 +24,7 @@ export class PinoLog extends Log {
   }) {
     super();
     const block = settings.sharesOutput === true ? SHARED_BLOCK : BLOCK;
-    const destination = pino.destination({ dest: 1, sync: false, ...block });
+    const destination = pino.destination({ dest: 1, sync: false, contentMode: 'buffer', ...block });
     const timer = setInterval(() => destination.flush(), FLUSH_MS);
     timer.unref();
     this.#flush = () => destination.flushSync();
@@ -38,7 +38,9 @@ export class PinoLog extends Log {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label: string) => ({ level: label }) },
     };
-    this.#logger = pino(options, destination);
+    // As texts, all lines of a block would be copied together with each line that comes to them.
+    const write = (line: string) => void destination.write(Buffer.from(line) as never);
+    this.#logger = pino(options, { write });
   }
 
   /** Writes what still waits. */
@@ -74,7 +76,7 @@ export class PinoLog extends Log {
 
   #with(fields: LogFields): LogFields {
     const about = this.#contexts.getStore();
-    return about === undefined ? fields : { ...about, ...fields };
+    return about === undefined || about === fields ? fields : { ...about, ...fields };
   }
 }
 

@@ -9,10 +9,10 @@ const ONE_PIECE = 4096;
 describe('the log of a process that shares its output with others', () => {
   it('is written in blocks of whole lines that no other can come into', async () => {
     const blocks: string[] = [];
-    const write = sinon.stub(fs, 'write').callsFake(((_: number, text: string, ...rest: unknown[]) => {
-      blocks.push(text);
+    const write = sinon.stub(fs, 'write').callsFake(((_: number, text: Buffer, ...rest: unknown[]) => {
+      blocks.push(String(text));
       const done = rest.at(-1) as (error: null, bytes: number) => void;
-      setImmediate(() => done(null, Buffer.byteLength(text)));
+      setImmediate(() => done(null, text.length));
     }) as never);
     const log = new PinoLog({ level: 'info', version: '1', sharesOutput: true });
     try {
@@ -20,7 +20,7 @@ describe('the log of a process that shares its output with others', () => {
       while (blocks.join('').split('\n').length < 480) await new Promise((done) => setImmediate(done));
     } finally {
       write.restore();
-      sinon.stub(fs, 'writeSync').callsFake(((_: number, text: string) => Buffer.byteLength(text)) as never);
+      sinon.stub(fs, 'writeSync').callsFake(((_: number, text: Buffer) => text.length) as never);
       log.close();
       sinon.restore();
     }
