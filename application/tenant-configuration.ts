@@ -184,6 +184,15 @@ export class TenantConfiguration {
     return value;
   }
 
+  /**
+   * Like `derive`, of one document of this configuration. Who reads while it changes may see the next version of a document
+   * already; what was made of one version is never taken for that of another.
+   */
+  deriveOf<T>(document: object, name: string, compute: () => T): T {
+    const kept = this.derive(name, () => new MadeOf(document, compute()));
+    return kept.isOf(document) ? kept.value : compute();
+  }
+
   #byId<T extends { readonly id: string }>(
     kind: string,
     list: () => Promise<readonly T[]>,
@@ -232,5 +241,20 @@ export class TenantConfiguration {
       this.#kinds.add(kind);
       for (const underWay of this.#underWay) underWay.add(kind);
     }
+  }
+}
+
+/** A value, and the document that it was made of, which counts where it is kept itself. */
+class MadeOf<T> {
+  readonly value: T;
+  readonly #document: object;
+
+  constructor(document: object, value: T) {
+    this.#document = document;
+    this.value = value;
+  }
+
+  isOf(document: object): boolean {
+    return this.#document === document;
   }
 }

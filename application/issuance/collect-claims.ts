@@ -67,10 +67,11 @@ async function issuingFaults(clock: Clock, issuable: Issuable): Promise<readonly
 
 function schemaFaults(
   validator: SchemaValidator,
-  { configured, configuration: { id, schema }, claims }: Issuable,
+  { configured, configuration, claims }: Issuable,
 ): readonly SchemaFault[] {
+  const { id, schema } = configuration;
   if (schema === null || schema === undefined) return [];
-  return configured.derive(`schema/${id}`, () => validator.compile(schema))(claims);
+  return configured.deriveOf(configuration, `schema/${id}`, () => validator.compile(schema))(claims);
 }
 
 function formatFaults({ configured, configuration, claims }: Issuable): readonly SchemaFault[] {
@@ -90,10 +91,11 @@ function formatFaults({ configured, configuration, claims }: Issuable): readonly
 /** The frame of a configuration; undefined when nothing is selectively disclosable. */
 export function frameOf(
   configured: TenantConfiguration,
-  { id, disclosureFrame, schema }: CredentialConfiguration,
+  configuration: CredentialConfiguration,
 ): Frame | undefined {
+  const { id, disclosureFrame, schema } = configuration;
   if (disclosureFrame === null || disclosureFrame === undefined) return undefined;
-  return configured.derive(`frame/${id}`, () => {
+  return configured.deriveOf(configuration, `frame/${id}`, () => {
     const frame = readDisclosureFrame(disclosureFrame);
     return schema === null || schema === undefined ? frame : paddedFrame(frame, schema);
   });
@@ -102,10 +104,13 @@ export function frameOf(
 /** The schema of an SD-JWT VC with claims that are bytes; undefined where none is. */
 export function binarySchemaOf(
   configured: TenantConfiguration,
-  { id, config, schema }: CredentialConfiguration,
+  configuration: CredentialConfiguration,
 ): JsonObject | undefined {
+  const { id, config, schema } = configuration;
   if (schema === null || schema === undefined || config.format === 'mso_mdoc') return undefined;
-  return configured.derive(`binary/${id}`, () => hasBinaryClaims(schema)) ? schema : undefined;
+  return configured.deriveOf(configuration, `binary/${id}`, () => hasBinaryClaims(schema))
+    ? schema
+    : undefined;
 }
 
 /**

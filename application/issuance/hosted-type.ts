@@ -15,7 +15,7 @@ export function hostedType(
 ): HostedType | undefined {
   const { issuer } = configured;
   if (!isHosted(configuration, issuer)) return undefined;
-  return configured.derive(`hosted-type/${configuration.id}`, () => {
+  return configured.deriveOf(configuration, `hosted-type/${configuration.id}`, () => {
     const { frozenType } = configuration;
     if (frozenType === undefined) return { text: compose(configuration, issuer) };
     return { text: frozenType, integrity: integrityOf(frozenType) };

@@ -109,6 +109,7 @@ export function aView(...chains: readonly KeyChain[]): TenantConfiguration {
     issuer: 'https://issuer.example/acme',
     keyChains: async () => chains,
     derive,
+    deriveOf: <T>(_document: object, key: string, compute: () => T): T => derive(key, compute),
   };
   return view as unknown as TenantConfiguration;
 }
