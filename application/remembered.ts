@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Grant, NewGrant } from '../domain/oauth/grant.ts';
-import type { Session } from '../domain/sessions/session.ts';
+import { isTerminal, type Session } from '../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../domain/shared/ids.ts';
 import { partOfMemory, watchedCache } from './bounded.ts';
 import { sizeOfDocument } from './size-of.ts';
@@ -68,12 +68,16 @@ export class Remembered {
     else this.#keys.delete(entry.name);
   }
 
-  /** Its status is another one now; if more has happened to it, somewhere else, it is not remembered any more. */
+  /**
+   * Its status is another one now. It is not remembered any more if more has happened to it, somewhere else, or if it has
+   * ended: nearly nobody comes for it then, and what is kept for minutes costs more when it is collected.
+   */
   move(tenantId: TenantId, id: SessionId, status: Session['status'], version: number): void {
     const entry = this.#entries.get(this.#keys.get(`session ${tenantId} ${id}`) ?? '');
     if (entry === undefined || !('session' in entry)) return;
     const { session, bytes } = entry;
-    if (version === session.version + 1) this.#keepSession({ ...session, status, version }, bytes);
+    const isWanted = version === session.version + 1 && !isTerminal(status);
+    if (isWanted) this.#keepSession({ ...session, status, version }, bytes);
     else this.forgetSession(tenantId, id);
   }
 

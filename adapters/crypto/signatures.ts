@@ -9,15 +9,20 @@ const MAX_KEY_BYTES = 14 * 1024 * 1024;
 /** What the library holds for one. */
 const KEY_BYTES = 1_500;
 
-/** Verifies with node:crypto, synchronously; importing a key is dear, so the last ones are kept. */
+/** Verifies with node:crypto, synchronously; importing a key is dear, so those that come again are kept. */
 export class NodeSignatures extends Signatures {
   readonly #keys = new LRUCache<string, KeyObject>(boundedBytes<KeyObject>(MAX_KEY_BYTES, () => KEY_BYTES));
 
-  override verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array): boolean {
+  override verify(
+    key: PublicJwk,
+    data: Uint8Array | string,
+    signature: Uint8Array,
+    seen: 'once' | 'often' = 'often',
+  ): boolean {
     const curve = curveOf(key.crv);
     // RFC 7518 section 3.4: r and s have the length of the curve, always. RFC 8037 section 3.1: so they have on Ed25519.
     if (curve === undefined || signature.length !== 2 * curve.bytes) return false;
-    const imported = this.#import(key);
+    const imported = seen === 'once' ? publicKeyOf(key) : this.#import(key);
     if (imported === undefined) return false;
     const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
     // With options beside the key, or signatures in another form, node takes half as long again.

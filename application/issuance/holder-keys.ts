@@ -100,7 +100,7 @@ export class HolderKeys extends needs({
     for (const text of texts) {
       const proof = openJwtProof(text, opened);
       // OpenID4VCI 1.0 appendix F.4
-      if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature)) {
+      if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature, 'once')) {
         throw new Failure('invalid_proof', 'the signature of the proof is wrong');
       }
       gathered.nonces.add(acceptJwtProof(proof, { audience: configured.issuer, clientId, now }));

@@ -5,7 +5,13 @@ export abstract class Signatures {
   /**
    * @param signature raw form: `r || s` for ECDSA (RFC 7518 section 3.4), 64 bytes for Ed25519. A DER form or
    *   a wrong length does not verify.
+   * @param seen `once` for a key that hardly comes again: it is not kept, so that it pushes no other out.
    * @returns whether `signature` over `data` is by `key`; false, never a throw, for unusable input.
    */
-  abstract verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array): boolean;
+  abstract verify(
+    key: PublicJwk,
+    data: Uint8Array | string,
+    signature: Uint8Array,
+    seen?: 'once' | 'often',
+  ): boolean;
 }

@@ -204,7 +204,7 @@ function checkDevice(
   const { nameSpaces } = deviceSigned;
   const isSigned = expected.transcripts.some((transcript) => {
     const payload = deviceAuthenticationBytes(transcript, docType, nameSpaces);
-    return signatures.verify(holderKey, sigStructure(auth.protectedBytes, payload), auth.signature);
+    return signatures.verify(holderKey, sigStructure(auth.protectedBytes, payload), auth.signature, 'once');
   });
   if (!isSigned) throw new Refusal('device_signature');
   return { holderKey, deviceSigned: readDeviceElements(nameSpaces, mso.authorizations) };

@@ -166,7 +166,7 @@ function checkBinding(
   const holderKey = readHolderKey(issuer.payload);
   checkKeyBindingHeader(header, holderKey, expected.kbAlgorithms);
   // RFC 9901 section 7.3 step 5b
-  if (!ports.signatures.verify(holderKey, signingInput, signature)) throw new Refusal('kb_signature');
+  if (!ports.signatures.verify(holderKey, signingInput, signature, 'once')) throw new Refusal('kb_signature');
   const confirmed = checkKeyBindingClaims(payload, boundText, processed.hashName, expected);
   const wanted = expected.authenticatedTransactionData ?? [];
   const isAuthenticated = confirmed.some((text) => wanted.includes(text));

@@ -69,6 +69,14 @@ describe('Remembered', () => {
     expect([find('one'), find('one', OTHER), find('two')]).to.deep.equal([session, undefined, undefined]);
   });
 
+  it('forgets a session that has ended', () => {
+    for (const [number, status] of (['completed', 'failed', 'expired'] as const).entries()) {
+      remembered.keepSession(aSession(`${number}`));
+      remembered.move(ACME, `id of ${number}` as SessionId, status, 2);
+      expect(find(`${number}`), status).to.equal(undefined);
+    }
+  });
+
   it('moves a session, and leaves alone what it does not know', () => {
     remembered.keepSession(aSession('one'));
     remembered.move(ACME, 'id of one' as SessionId, 'fetched', 2);

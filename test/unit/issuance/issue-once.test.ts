@@ -142,7 +142,8 @@ describe('A credential request', () => {
 
   it('gets nothing more of what was revoked, and gives its status entry back', async () => {
     const listed = { credential_configuration_id: 'listed' };
-    const { token, request, offered } = await ready({ credentialConfigurationIds: ['listed'] }, listed);
+    const both = { credentialConfigurationIds: ['listed', 'card'] };
+    const { token, request, offered } = await ready(both, listed);
     await execute(request);
     const caller = rememberedCaller(await world.caller());
     await world.revokeSession.execute(caller, { sessionId: offered.session.id, status: 1 });
