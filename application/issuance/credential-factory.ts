@@ -1,4 +1,5 @@
 import { subjectPlace } from '../../domain/formats/der/place.ts';
+import { encodeHeader } from '../../domain/formats/jose/compact.ts';
 import { readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
 import { DRIVING_LICENCE, issuingPlaceFault } from '../../domain/formats/mdoc/driving-licence.ts';
 import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
@@ -118,14 +119,9 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     const shown = binary === undefined ? claims : withDataUris(claims, binary);
     const vctIntegrity = hostedType(configured, configuration)?.integrity;
     return ({ holderKey, status }) => {
-      const times = sdJwtTimes(
-        now,
-        lifeTime,
-        header.x5c.length > 0 ? chain.active : undefined,
-        drawn(random),
-      );
+      const times = sdJwtTimes(now, lifeTime, header.isCertified ? chain.active : undefined, drawn(random));
       const prepared = prepareSdJwt({
-        header,
+        header: header.encoded,
         alwaysVisible: protocolClaims({
           issuer,
           vct: vctOf(configuration, issuer),
@@ -222,7 +218,9 @@ function missingSignature(): never {
 
 function headerOf(chain: KeyChain) {
   // HAIP 1.0 section 6.1.1: the chain without the anchor
-  return { alg: algorithmIn(chain), typ: 'dc+sd-jwt', x5c: signingChain(chain) } as const;
+  const x5c = signingChain(chain);
+  const header = { alg: algorithmIn(chain), typ: 'dc+sd-jwt', x5c };
+  return { encoded: encodeHeader(header), isCertified: x5c.length > 0 };
 }
 
 function algorithmIn({ active: { key } }: KeyChain) {

@@ -109,9 +109,18 @@ export function readX5c({ x5c }: JsonObject): readonly string[] | undefined {
   return isTexts(x5c) && x5c.length > 0 && x5c.every((entry) => BASE64.test(entry)) ? x5c : undefined;
 }
 
-/** The text that a JWS signature covers (RFC 7515 section 5.1 step 8), ASCII. */
-export function buildSigningInput(header: JsonObject, payload: JsonObject): string {
-  return `${encodeBase64url(JSON.stringify(header))}.${encodeBase64url(JSON.stringify(payload))}`;
+/** The JOSE header as it stands in a compact JWS. */
+export function encodeHeader(header: JsonObject): string {
+  return encodeBase64url(JSON.stringify(header));
+}
+
+/**
+ * The text that a JWS signature covers (RFC 7515 section 5.1 step 8), ASCII.
+ * @param header as text: encoded already, by `encodeHeader`.
+ */
+export function buildSigningInput(header: JsonObject | string, payload: JsonObject): string {
+  const encoded = typeof header === 'string' ? header : encodeHeader(header);
+  return `${encoded}.${encodeBase64url(JSON.stringify(payload))}`;
 }
 
 /** Compact serialization of a signed `signingInput` (RFC 7515 section 7.1). */

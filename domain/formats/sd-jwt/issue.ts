@@ -7,8 +7,8 @@ import { PROTOCOL_CLAIMS, RESERVED_NAMES } from './claim-names.ts';
 import type { Frame } from './disclosure-frame.ts';
 
 export type SdJwtContents = {
-  /** JOSE header: `typ`, `alg`, `x5c`. */
-  readonly header: JsonObject;
+  /** JOSE header: `typ`, `alg`, `x5c`; as text when it is encoded already, by `encodeHeader`. */
+  readonly header: JsonObject | string;
   /** Claims of the protocol: `vct`, `iss`, `iat`, `exp`, `cnf`, `status`. Nothing here is ever hidden. */
   readonly alwaysVisible: JsonObject;
   /** Claims about the subject. */
