@@ -80,7 +80,7 @@ export async function openPlatform(
   const clock = new SystemClock();
   const random = new NodeRandom();
   const signatures = new NodeSignatures();
-  const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET });
+  const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET, random });
   const database = {
     url: settings.DATABASE_URL,
     poolSize: settings.DATABASE_POOL,

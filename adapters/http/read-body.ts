@@ -83,7 +83,7 @@ export function readBody(
 function jsonFault(text: string, maxMembers: number): string {
   if (text === '') return 'the body is empty; send a JSON object';
   const whole = `${WHOLE}, with at most ${maxMembers} members and entries`;
-  if (text.length > READ_TWICE) return whole;
+  if (text.length > Math.min(READ_TWICE, maxMembers * MEMBER_LENGTH)) return whole;
   try {
     JSON.parse(text);
   } catch (error) {
@@ -95,6 +95,8 @@ function jsonFault(text: string, maxMembers: number): string {
 }
 
 const READ_TWICE = 64 * 1024;
+/** Of a member of which there may be many: what has more than its sender may send is mostly longer than all of them. */
+const MEMBER_LENGTH = 8;
 
 const WHOLE =
   'the body must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, ' +

@@ -29,10 +29,19 @@ const LISTEN = `(() => {
 export async function press(page: Page, name: string | RegExp, within = 'body'): Promise<void> {
   await page.evaluate(LISTEN);
   const button = page.locator(within).getByRole('button', { name, exact: true });
-  await button.focus();
+  // A page that was just opened gives its heading the focus once it is drawn.
+  for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; ) {
+    await button.focus();
+    await page.evaluate(DRAWN);
+    if (await button.evaluate((element) => element.ownerDocument.activeElement === element)) break;
+  }
   await page.keyboard.press('Enter');
   await expectFocus(page, String(name));
 }
+
+/** Effects of what was drawn have had their turn by then. */
+const DRAWN =
+  'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))';
 
 export async function expectFocus(page: Page, after: string): Promise<void> {
   // What works has the focus again when it is done.
