@@ -76,7 +76,7 @@ export class PinoLog extends Log {
 
   #with(fields: LogFields): LogFields {
     const about = this.#contexts.getStore();
-    return about === undefined || about === fields ? fields : { ...about, ...fields };
+    return about === undefined ? fields : { ...about, ...fields };
   }
 }
 
