@@ -19,6 +19,7 @@ import type { Tenant } from '../domain/tenants/tenant.ts';
 import type { PresentationConfiguration } from '../domain/verification/configuration.ts';
 import { UNTOLD, type WebhookSecret } from '../domain/webhooks/webhook-secret.ts';
 import { ConfigurationMemory, revisionsOf } from './configuration-memory.ts';
+import { MadeOf } from './made-of.ts';
 import type { Documents, Listing, TenantReader } from './ports/repositories.ts';
 import { issuerIdentifier, type ServiceSettings } from './ports/settings.ts';
 import type { Store, TenantState } from './ports/store.ts';
@@ -166,7 +167,10 @@ export class TenantConfiguration {
    */
   derive<T>(name: string, compute: () => T): T {
     const known = this.#find<T>(`derived ${name}`);
-    if (known !== undefined) return known.value;
+    return known === undefined ? this.#make(name, compute) : known.value;
+  }
+
+  #make<T>(name: string, compute: () => T): T {
     const kinds = new Set(this.#kinds);
     this.#underWay.add(kinds);
     let value: T | undefined;
@@ -186,11 +190,12 @@ export class TenantConfiguration {
 
   /**
    * Like `derive`, of one document of this configuration. Who reads while it changes may see the next version of a document
-   * already; what was made of one version is never taken for that of another.
+   * already: what was made of one is never taken for that of another, and the last one is kept.
    */
   deriveOf<T>(document: object, name: string, compute: () => T): T {
-    const kept = this.derive(name, () => new MadeOf(document, compute()));
-    return kept.isOf(document) ? kept.value : compute();
+    const make = () => new MadeOf(document, compute());
+    const kept = this.derive(name, make);
+    return (kept.isOf(document) ? kept : this.#make(name, make)).value;
   }
 
   #byId<T extends { readonly id: string }>(
@@ -241,20 +246,5 @@ export class TenantConfiguration {
       this.#kinds.add(kind);
       for (const underWay of this.#underWay) underWay.add(kind);
     }
-  }
-}
-
-/** A value, and the document that it was made of, which counts where it is kept itself. */
-class MadeOf<T> {
-  readonly value: T;
-  readonly #document: object;
-
-  constructor(document: object, value: T) {
-    this.#document = document;
-    this.value = value;
-  }
-
-  isOf(document: object): boolean {
-    return this.#document === document;
   }
 }

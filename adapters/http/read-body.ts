@@ -95,7 +95,7 @@ function jsonFault(text: string, maxMembers: number): string {
 }
 
 const READ_TWICE = 64 * 1024;
-/** Of a member of which there may be many: what has more than its sender may send is mostly longer than all of them. */
+/** What is longer than so many characters for each member that its sender may send mostly has too many of them. */
 const MEMBER_LENGTH = 8;
 
 const WHOLE =

@@ -36,6 +36,16 @@ describe('What was made of one version of a credential configuration', () => {
     expect(faults.map(({ length }) => length)).to.deep.equal([0, 1, 0]);
   });
 
+  it('is made once for as long as that version is there, also when it was read anew', () => {
+    const counted: string[] = [];
+    const make = (document: object, name: string) =>
+      configured.deriveOf(document, 'counted', () => counted.push(name));
+    const [one, other] = [{}, {}];
+    make(one, 'one');
+    for (let time = 0; time < 3; time++) make(other, 'other');
+    expect(counted).to.deep.equal(['one', 'other']);
+  });
+
   it('is not taken for what another one says of bytes, or of its type', () => {
     expect(ofBoth((version) => binarySchemaOf(configured, version)).map(Boolean)).to.deep.equal([
       false,
