@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process';
+import { expect } from 'chai';
+
+const MODULE = new URL('../../bootstrap/after-start.ts', import.meta.url).href;
+/** Half a megabyte each, alive until the end. */
+const PROGRAM = `
+  import { settleAfterStart } from ${JSON.stringify(MODULE)};
+  const held = Array.from({ length: 60 }, (_, index) => new Array(65_536).fill(index));
+  settleAfterStart();
+  setTimeout(() => { for (let time = 0; time < 3; time++) gc(); console.error(held.length); }, 600);
+`;
+
+/** How far old objects may grow after the last collection of all, as a part of what was alive then. */
+function growth(): { readonly part: number; readonly errors: string } {
+  const options = ['--expose-gc', '--trace-gc', '--trace-gc-nvp', '--max-semi-space-size=8'];
+  const node = spawnSync(process.execPath, [...options, '--input-type=module', '-e', PROGRAM], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  const last = node.stdout.split('\n').findLast((line) => line.includes(' gc=mc ')) ?? '';
+  const of = (name: string) => Number(new RegExp(` ${name}=(\\d+)`).exec(last)?.[1]);
+  const alive = of('end_object_size');
+  return {
+    part: (of('old_gen_allocation_limit') - of('new_space_capacity') - alive) / alive,
+    errors: node.stderr,
+  };
+}
+
+describe('V8 once a start is over', () => {
+  it('knows the flags that it is given then, and lets old objects grow by the part that was chosen', () => {
+    const { part, errors } = growth();
+    expect(errors.trim()).to.equal('60');
+    expect(part).to.be.within(0.55, 0.65);
+  });
+});
