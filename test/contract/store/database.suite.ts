@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { MasterCipher } from '../../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../../adapters/persistence/orm-store.ts';
 import type { Store } from '../../../application/ports/store.ts';
+import { MOVES } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type DatabaseKind, rawSql } from '../../support/databases.ts';
 import {
@@ -75,6 +76,23 @@ export function describeDatabase(
         for (const needle of needles) expect(stored.includes(needle)).to.equal(false);
       }
     });
+
+    if (kind.name === 'postgres') {
+      it('a session that moves stays on its page, so that no index gets an entry more', async () => {
+        const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
+        for (const session of sessions) await stepsOf(store, tenantId).openSession(session);
+        const pages = () =>
+          rawSql(url, (run) =>
+            run(`select id, (ctid::text::point)[0] as page from sessions where tenant_id = '${tenantId}'`),
+          );
+        const before = new Map((await pages()).map(({ id, page }) => [id, page]));
+        // All at once: then none finds the room that another one left.
+        const ids = sessions.map(({ id }) => id);
+        expect(await store.note(tenantId, ids, MOVES.fetch, NOW)).to.have.lengthOf(60);
+        const stayed = (await pages()).filter(({ id, page }) => before.get(id) === page);
+        expect(stayed.length).to.be.at.least(30);
+      });
+    }
 
     it('a session moved to another place does not open', async () => {
       const steps = stepsOf(store, tenantId);
