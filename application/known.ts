@@ -1,8 +1,8 @@
 import type { Change, Committed, Part } from '../domain/changes/change.ts';
 import type { Grant } from '../domain/oauth/grant.ts';
-import { OPEN_STATUSES, type Session } from '../domain/sessions/session.ts';
+import { OPEN_STATUSES, type Session, type SessionRequest } from '../domain/sessions/session.ts';
 import { Failure } from '../domain/shared/failure.ts';
-import type { PublicId, TenantId } from '../domain/shared/ids.ts';
+import type { PublicId, SessionId, TenantId } from '../domain/shared/ids.ts';
 import type { PortsOf } from './needs.ts';
 import { Clock } from './ports/clock.ts';
 import { Store, type TenantReads, type TenantState, type WithTenant } from './ports/store.ts';
@@ -80,6 +80,11 @@ export class Known {
     if (session === undefined || !fits(session)) return undefined;
     this.restsOnMemory = true;
     return session;
+  }
+
+  /** What the session was made by, if this process saw it. */
+  requestOf(id: SessionId): SessionRequest | undefined {
+    return this.#world.tenantConfigurations.remembered.request(this.tenantId, id);
   }
 
   remember(session: Session): Session {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Grant, NewGrant } from '../domain/oauth/grant.ts';
-import { isTerminal, type Session } from '../domain/sessions/session.ts';
+import { isTerminal, type Session, type SessionRequest } from '../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../domain/shared/ids.ts';
 import { partOfMemory, watchedCache } from './bounded.ts';
 import { sizeOfDocument } from './size-of.ts';
@@ -11,7 +11,15 @@ const OWN_BYTES = 1_500;
 /** A wallet comes within minutes; one that comes later is served from the database. */
 const KEEP_MS = 5 * 60_000;
 
-type Entry = ({ readonly session: Session } | { readonly grant: Grant }) & {
+/** Requests of sessions that ended last, for whoever comes for the result. */
+const MOST_ENDED = 64;
+
+type Entry = (
+  | { readonly session: Session }
+  | { readonly grant: Grant }
+  /** Of a session that has ended. */
+  | { readonly request: SessionRequest }
+) & {
   /** The name under which changes know it. */
   readonly name: string;
   readonly bytes: number;
@@ -39,6 +47,8 @@ export class Remembered {
   );
   /** By which key an entry is found: wallets name the public id of a session and the code of a grant. */
   readonly #keys = new Map<string, string>();
+  /** Keys of requests, the oldest first. */
+  readonly #ended: string[] = [];
 
   clear(): void {
     this.#entries.clear();
@@ -70,15 +80,38 @@ export class Remembered {
 
   /**
    * Its status is another one now. It is not remembered any more if more has happened to it, somewhere else, or if it has
-   * ended: nearly nobody comes for it then, and what is kept for minutes costs more when it is collected.
+   * ended.
    */
   move(tenantId: TenantId, id: SessionId, status: Session['status'], version: number): void {
     const entry = this.#entries.get(this.#keys.get(`session ${tenantId} ${id}`) ?? '');
     if (entry === undefined || !('session' in entry)) return;
     const { session, bytes } = entry;
-    const isWanted = version === session.version + 1 && !isTerminal(status);
-    if (isWanted) this.#keepSession({ ...session, status, version }, bytes);
+    if (isTerminal(status)) this.endSession(tenantId, id);
+    else if (version === session.version + 1) this.#keepSession({ ...session, status, version }, bytes);
     else this.forgetSession(tenantId, id);
+  }
+
+  /**
+   * Of a session that has ended only its request is remembered, and not for long: whoever wants the result comes at once, and
+   * what is kept for minutes costs more when it is collected.
+   */
+  endSession(tenantId: TenantId, id: SessionId): void {
+    const entry = this.#entries.get(this.#keys.get(`session ${tenantId} ${id}`) ?? '');
+    this.forgetSession(tenantId, id);
+    if (entry === undefined || !('session' in entry) || entry.session.request === null) return;
+    const key = `request ${tenantId} ${id}`;
+    this.#entries.set(key, { request: entry.session.request, name: key, bytes: entry.bytes });
+    if (this.#ended.push(key) > MOST_ENDED) this.#entries.delete(this.#ended.shift() ?? '');
+  }
+
+  /** The request of a session, which never changes while it is there; one of a session that has ended is told once. */
+  request(tenantId: TenantId, id: SessionId): SessionRequest | undefined {
+    const key = this.#keys.get(`session ${tenantId} ${id}`) ?? `request ${tenantId} ${id}`;
+    const entry = this.#entries.get(key);
+    if (entry === undefined || 'grant' in entry) return undefined;
+    if ('session' in entry) return entry.session.request ?? undefined;
+    this.#entries.delete(key);
+    return entry.request;
   }
 
   forgetSession(tenantId: TenantId, id: SessionId): void {

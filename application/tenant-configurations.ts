@@ -129,7 +129,7 @@ export class TenantConfigurations {
       remembered.keepGrant(tenantId, opens.grant);
     if (change.session !== undefined && session !== undefined) {
       const { id, answers, outcome } = change.session;
-      if (answers || outcome !== undefined) remembered.forgetSession(tenantId, id);
+      if (answers || outcome !== undefined) remembered.endSession(tenantId, id);
       else if (session.moved) remembered.move(tenantId, id, session.status, session.version);
       if (session.moved) eventBus.publish({ type: 'session', tenantId, sessionId: id });
     }

@@ -1,8 +1,8 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { KeptTrustLists } from '../../application/ports/kept-trust-lists.ts';
-import type { ListKeeping, TenantReads, TenantState } from '../../application/ports/store.ts';
+import type { AskedSession, ListKeeping, TenantReads, TenantState } from '../../application/ports/store.ts';
 import { inOrder, type UsedValue } from '../../domain/oauth/used-value.ts';
-import type { Session } from '../../domain/sessions/session.ts';
+import type { Session, SessionRequest } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { DEFERRED, readAuthorization } from './rows/authorization-codec.ts';
 import {
@@ -12,6 +12,7 @@ import {
   readIssued,
   readPublication,
   readRelease,
+  readSeen,
   readSession,
   readStanding,
   readStatusList,
@@ -60,6 +61,9 @@ export function tenantReads(
     if (read?.found !== undefined) touched(read.found.sessionId);
     return read && { tenant: read.tenant, grant: read.found };
   };
+  const seenWhole = (row: Row): AskedSession => ({ session: sessionOf(row), asked: readAsked(cipher, row) });
+  const withoutRequest = (id: SessionId, request: SessionRequest) =>
+    withTenant((row) => readSeen(cipher, row, request), statements.SEEN[request.kind], id);
   let asked: Promise<TenantState | undefined> | undefined;
   return {
     state() {
@@ -72,9 +76,10 @@ export function tenantReads(
       return asked;
     },
     session: (id) => withSession(statements.READ_SESSION, id),
-    async seenSession(id) {
-      const seen = (row: Row) => ({ session: sessionOf(row), asked: readAsked(cipher, row) });
-      const read = await withTenant(seen, statements.SEEN_SESSION, id);
+    async seenSession(id, request) {
+      let read = request && (await withoutRequest(id, request));
+      // It is gone, or nothing is left to show of it.
+      if (read?.found === undefined) read = await withTenant(seenWhole, statements.SEEN_SESSION, id);
       if (read?.found !== undefined) touched(read.found.session.id);
       return read && { tenant: read.tenant, session: read.found?.session, asked: read.found?.asked };
     },

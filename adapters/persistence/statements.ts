@@ -1,5 +1,5 @@
 import type { SessionQuery } from '../../application/ports/store.ts';
-import { HIDDEN } from './rows/session-codec.ts';
+import { HIDDEN, SESSIONS } from './rows/session-codec.ts';
 import { brief, named, type Statement } from './statement.ts';
 
 /** Statements that read the same in both dialects. `$1` is the tenant throughout. */
@@ -44,17 +44,33 @@ export const issuingStatement = (used: string) =>
   );
 
 export const READ_SESSION = withTenant('read_session', 'sessions', 'id');
+const OWN_SESSION = 'tenants t left join sessions f on f.tenant_id = t.id and f.id = $2';
 /** With the authorization of the wallet that came last: of codes that were spent the newest, else of those that were not. */
-export const SEEN_SESSION = brief(
-  'seen_session',
-  `select ${TENANT_STATE}, f.*, g.id as grant_id, g.document as grant_document, g.consumed_at as grant_consumed_at,
-     g.holder as grant_holder
-   from tenants t left join sessions f on f.tenant_id = t.id and f.id = $2
-     left join grants g on g.tenant_id = t.id and g.id = (select c.id from grants c
-       where c.tenant_id = $1 and c.session_id = $2
-       order by coalesce(c.consumed_at, 0) desc, c.expires_at desc, c.id limit 1)
-   where t.id = $1`,
-);
+const seenSession = (name: string, columns: string) =>
+  brief(
+    name,
+    `select ${TENANT_STATE}, ${columns}, g.id as grant_id, g.document as grant_document, g.consumed_at as grant_consumed_at,
+       g.holder as grant_holder
+     from ${OWN_SESSION}
+       left join grants g on g.tenant_id = t.id and g.id = (select c.id from grants c
+         where c.tenant_id = $1 and c.session_id = $2
+         order by coalesce(c.consumed_at, 0) desc, c.expires_at desc, c.id limit 1)
+     where t.id = $1`,
+  );
+export const SEEN_SESSION = seenSession('seen_session', 'f.*');
+/** Without its request, which is most of it; whether it has one still. */
+const BUT_REQUEST = ['tenant_id', ...SESSIONS.columns.filter((column) => column !== 'request')]
+  .map((column) => `f.${column}`)
+  .join(', ')
+  .concat(', f.request is not null as has_request');
+/** By what the session is for: nobody is authorized to answer a question. */
+export const SEEN = {
+  issuance: seenSession('seen_issuance', BUT_REQUEST),
+  verification: brief(
+    'seen_verification',
+    `select ${TENANT_STATE}, ${BUT_REQUEST} from ${OWN_SESSION} where t.id = $1`,
+  ),
+};
 export const FIND_BY_PUBLIC_ID = withTenant('find_by_public_id', 'sessions', 'public_id');
 export const SESSION_STANDING = brief(
   'session_standing',

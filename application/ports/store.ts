@@ -8,6 +8,7 @@ import type { KeptAnswer } from '../../domain/sessions/kept-answer.ts';
 import type {
   Session,
   SessionKind,
+  SessionRequest,
   SessionStatus,
   SessionTransition,
   SessionUse,
@@ -119,6 +120,12 @@ export type DeferredQuery = {
   readonly limit: number;
 };
 
+/** A session as its operator sees it: with what its wallet asked for at an authorization server of ours. */
+export type AskedSession = {
+  readonly session: Session;
+  readonly asked: AskedAuthorization | undefined;
+};
+
 /** Something together with how its tenant stands, in one read; undefined where there is no such tenant. */
 export type WithTenant<T> = Promise<(T & { readonly tenant: TenantState }) | undefined>;
 
@@ -127,11 +134,11 @@ export type TenantReads = SessionRateReads & {
   /** Everybody who asks in the same turn of the event loop shares one read. */
   state(): Promise<TenantState | undefined>;
   session(id: SessionId): WithTenant<{ readonly session: Session | undefined }>;
-  /** A session as its operator sees it: with what its wallet asked for at an authorization server of ours. */
-  seenSession(id: SessionId): WithTenant<{
-    readonly session: Session | undefined;
-    readonly asked: AskedAuthorization | undefined;
-  }>;
+  /** @param request of that session, where it is known already: it never changes. */
+  seenSession(
+    id: SessionId,
+    request?: SessionRequest,
+  ): WithTenant<{ readonly session: Session | undefined; readonly asked: AskedAuthorization | undefined }>;
   sessionByPublicId(publicId: PublicId): WithTenant<{ readonly session: Session | undefined }>;
   /** Of a session what others may change while it is open, without its contents. */
   sessionStanding(publicId: PublicId): WithTenant<{ readonly standing: SessionStanding | undefined }>;

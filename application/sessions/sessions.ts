@@ -158,7 +158,7 @@ export class GetSession extends needs({ ...WORLD, fetchedSessions: FetchedSessio
     return attemptFor(this.ports, caller, async (known, present) => {
       const { now, configured } = known;
       await this.ports.fetchedSessions.settled(known.tenantId);
-      const read = await known.confirm(known.reads.seenSession(id));
+      const read = await known.confirm(known.reads.seenSession(id, known.requestOf(id)));
       const session = visible(present, read.session);
       return { session, asked: read.asked, tenant: await configured.tenant(), now };
     });

@@ -77,6 +77,28 @@ describe('Remembered', () => {
     }
   });
 
+  it('tells what a session was made by while it is open, and once when it has ended', () => {
+    const [open, ended] = [aSession('open', { a: 1 }), aSession('ended', { b: 1 })];
+    for (const session of [open, ended]) remembered.keepSession(session);
+    remembered.endSession(ACME, ended.id);
+    remembered.endSession(ACME, 'id of nothing' as SessionId);
+    const requests = (session: Session) => [0, 1].map(() => remembered.request(ACME, session.id));
+    expect(remembered.request(OTHER, ended.id)).to.equal(undefined);
+    expect(requests(open)).to.deep.equal([open.request, open.request]);
+    expect(requests(ended)).to.deep.equal([ended.request, undefined]);
+    expect(find('ended')).to.equal(undefined);
+  });
+
+  it('tells that of the last sessions that ended, and of few', () => {
+    const names = Array.from({ length: 100 }, (_, index) => `${index}`);
+    for (const name of names) {
+      remembered.keepSession(aSession(name));
+      remembered.move(ACME, `id of ${name}` as SessionId, 'completed', 2);
+    }
+    const told = names.filter((name) => remembered.request(ACME, `id of ${name}` as SessionId) !== undefined);
+    expect(told).to.deep.equal(names.slice(-64));
+  });
+
   it('moves a session, and leaves alone what it does not know', () => {
     remembered.keepSession(aSession('one'));
     remembered.move(ACME, 'id of one' as SessionId, 'fetched', 2);

@@ -1,5 +1,5 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { SessionStanding, TenantState } from '../../../application/ports/store.ts';
+import type { AskedSession, SessionStanding, TenantState } from '../../../application/ports/store.ts';
 import {
   type AskedAuthorization,
   askedBy,
@@ -7,7 +7,7 @@ import {
 } from '../../../domain/oauth/asked-authorization.ts';
 import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
 import type { KeptAnswer } from '../../../domain/sessions/kept-answer.ts';
-import type { Session } from '../../../domain/sessions/session.ts';
+import type { Session, SessionRequest } from '../../../domain/sessions/session.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
@@ -48,6 +48,12 @@ export function readSession(cipher: Cipher, row: Row): Session {
   return row['kind'] === HIDDEN ? { ...session, kind: 'issuance', isHidden: true } : session;
 }
 
+/** @param row without the request, which is known. @returns undefined where it has none any more. */
+export function readSeen(cipher: Cipher, row: Row, request: SessionRequest): AskedSession | undefined {
+  if (!row['has_request']) return undefined;
+  return { session: { ...readSession(cipher, row), request }, asked: askedIn(cipher, row) };
+}
+
 export function readStanding(row: Row): SessionStanding {
   return {
     status: row['status'] as Session['status'],
@@ -83,8 +89,12 @@ export const GRANTS = table<Grant, keyof NewGrant>(
 
 /** @param row of a session, with the columns of one of its grants; nothing is left to show of one that was anonymised. */
 export function readAsked(cipher: Cipher, row: Row): AskedAuthorization | undefined {
-  const { grant_id: id, request } = row;
-  if (typeof id !== 'string' || request === null) return undefined;
+  return row['request'] === null ? undefined : askedIn(cipher, row);
+}
+
+function askedIn(cipher: Cipher, row: Row): AskedAuthorization | undefined {
+  const { grant_id: id } = row;
+  if (typeof id !== 'string') return undefined;
   const place = { cipher, tenantId: row['tenant_id'] as string, id };
   return askedBy({
     authorization: GRANTS.readField('authorization', row['grant_document'], place),

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { SessionQuery, Store } from '../../../application/ports/store.ts';
-import { MOVES, type Session } from '../../../domain/sessions/session.ts';
+import { MOVES, type Session, type VerificationRequest } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
-import { aBatch, addTenant, aSession, NOW, openOffer, seconds } from './builders.ts';
+import { aBatch, addTenant, aGrant, aSession, NOW, openOffer, REDEMPTION, seconds } from './builders.ts';
 import { stepsOf } from './steps.ts';
 
 const nobody = 'nobody' as TenantId;
@@ -93,6 +93,40 @@ export function describeSessions(open: () => Store): void {
       const other = await addTenant(store);
       expect((await store.read(other).sessionStanding(session.publicId))?.standing).to.equal(undefined);
       expect(await store.read(nobody).sessionStanding(session.publicId)).to.equal(undefined);
+    });
+
+    it('are seen whole by who knows what they were made by, too', async () => {
+      const steps = stepsOf(store, tenantId);
+      const offered = aSession(tenantId, { outcome: { failure: { code: 'internal_error', message: 'y' } } });
+      const grant = aGrant(offered);
+      await steps.openSession(offered, grant);
+      await steps.consumeGrant(grant.id, REDEMPTION, [], seconds(3));
+      const request = { ...offered.request, kind: 'verification' } as unknown as VerificationRequest;
+      const asked = await start({ kind: 'verification', request, claimedAt: seconds(1) });
+      const seen = [];
+      for (const session of [offered, asked]) {
+        const whole = await steps.seenSession(session.id);
+        expect(whole?.session).to.deep.equal(session);
+        expect(await steps.seenSession(session.id, session.request ?? undefined)).to.deep.equal(whole);
+        seen.push(whole?.asked?.tokenAt);
+      }
+      expect(seen).to.deep.equal([seconds(3), undefined]);
+    });
+
+    it('are seen as they are now by who knows what they were made by, and not at all once they are gone', async () => {
+      const session = await start();
+      const request = session.request ?? undefined;
+      const bare = await start({ request: null });
+      const other = await addTenant(store);
+      const seen = async (of: TenantId, id: SessionId) =>
+        (await store.read(of).seenSession(id, request))?.session;
+      await store.note(tenantId, [session.id], MOVES.fetch, seconds(2));
+      expect(await seen(tenantId, session.id)).to.deep.include({ status: 'fetched', version: 2 });
+      expect(await seen(tenantId, bare.id), 'nothing is left of it').to.deep.equal(bare);
+      expect(await seen(other, session.id)).to.equal(undefined);
+      expect(await store.read(nobody).seenSession(session.id, request)).to.equal(undefined);
+      await stepsOf(store, tenantId).removeSession(session.id, 'system');
+      expect(await seen(tenantId, session.id)).to.equal(undefined);
     });
 
     it('come back as they were opened', async () => {

@@ -12,10 +12,10 @@ import {
   SessionListQuery,
 } from '../../../application/sessions/sessions.ts';
 import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
-import type { SessionOutcome } from '../../../domain/sessions/session.ts';
+import type { SessionOutcome, VerificationRequest } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
-import { aClient } from '../../contract/store/builders.ts';
+import { aClient, NOW } from '../../contract/store/builders.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from './world.ts';
@@ -108,6 +108,26 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(new GetSession(world).execute(await asking(issuer), id(0)))).to.equal('not_found');
     expect(await codeOf(new GetSession(world).execute(await asking(issuer), id(1)))).to.equal(undefined);
     expect(await codeOf(new DeleteSession(world).execute(issuer, id(0)))).to.equal('not_found');
+  });
+
+  it('are seen as they are stored, whatever this process saw of them', async () => {
+    const request = {
+      kind: 'verification',
+      offerRequest: { requestId: 'age' },
+    } as unknown as VerificationRequest;
+    const session = aSession(world.clock, 20, { request });
+    await stepsOf(world.store, ACME).openSession(session);
+    const { remembered } = world.tenantConfigurations;
+    remembered.keepSession(session);
+    await stepsOf(world.store, ACME).recordOutcome(session, 'complete', { redirectUri: 'x:y' }, NOW);
+    const get = async () => (await new GetSession(world).execute(await asking(both()), session.id)).session;
+    const stored = { ...session, status: 'completed', version: 2, outcome: { redirectUri: 'x:y' } };
+    expect(await get()).to.deep.equal({ ...stored, updatedAt: NOW });
+    remembered.endSession(ACME, session.id);
+    for (const time of ['once', 'again']) expect((await get()).request, time).to.deep.equal(request);
+    await stepsOf(world.store, ACME).removeSession(session.id, 'system');
+    remembered.keepSession(session);
+    expect(await codeOf(get())).to.equal('not_found');
   });
 
   it('are seen by a restricted client when all their configurations are its own', async () => {
