@@ -41,7 +41,9 @@ export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Jso
   } catch {
     return undefined;
   }
-  return isUnambiguous(text, maxDepth) ? value : undefined;
+  // Hardly any document of a wallet has an escape.
+  const isSound = text.includes('\\') ? isUnambiguous(text, maxDepth) : isPlain(text, value, maxDepth);
+  return isSound ? value : undefined;
 }
 
 /** Sixteen digits and points, or an exponent of three, as texts may have, too; no shorter number becomes another one. */
@@ -54,6 +56,7 @@ const KEPT_DIGITS = 15;
 
 /** @param between a part of valid JSON without strings. @returns whether its numbers are some, and integers as they stand there. */
 function keepsNumbers(between: string): boolean {
+  if (!LONG_NUMBER.test(between)) return true;
   for (const [source, whole = '', fraction = '', exponent] of between.matchAll(WHOLE_NUMBER)) {
     const value = Number(source);
     // What is too large to be read would count as endless: a token with such an `exp` never ends.
@@ -181,6 +184,41 @@ function holdsAtMost(text: string, maxMembers: number): boolean {
 
 /** What an escape can write that is no text. */
 const HEX_ESCAPE = '\\u';
+
+const COLON = ':'.charCodeAt(0);
+/** Characters of a number that may become another one, such as `1e999`. */
+const SHORTEST_LONG_NUMBER = 5;
+
+/**
+ * Whether valid JSON without any escape means one thing, by what it became: a name that stands twice in one object leaves fewer
+ * members than colons stand between the texts.
+ */
+function isPlain(text: string, value: Json, maxDepth: number): boolean {
+  let colons = 0;
+  for (let between = 0; between < text.length; ) {
+    const quote = text.indexOf('"', between);
+    const end = quote === -1 ? text.length : quote;
+    for (let at = between; at < end; at++) if (text.charCodeAt(at) === COLON) colons++;
+    if (end - between >= SHORTEST_LONG_NUMBER && !keepsNumbers(text.slice(between, end))) return false;
+    between = quote === -1 ? end : text.indexOf('"', quote + 1) + 1;
+  }
+  return countMembers(value, maxDepth) === colons;
+}
+
+/** @returns undefined where it nests deeper, or has a member of a name that no document may carry. */
+function countMembers(value: Json, maxDepth: number): number | undefined {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (maxDepth === 0) return undefined;
+  const isList = Array.isArray(value);
+  if (!isList && !Object.keys(value).every(isMemberName)) return undefined;
+  let members = 0;
+  for (const member of (isList ? value : Object.values(value)) as readonly Json[]) {
+    const below = countMembers(member, maxDepth - 1);
+    if (below === undefined) return undefined;
+    members += isList ? below : below + 1;
+  }
+  return members;
+}
 
 /** Walks text that is known to be valid JSON and looks at strings, depth and long numbers only. */
 function isUnambiguous(text: string, maxDepth: number): boolean {

@@ -12,7 +12,54 @@ import {
   valueAt,
 } from '../../../domain/shared/json.ts';
 
+/** Text of JSON as an attacker writes it: names that stand twice or count for an object, numbers that are not kept, any spaces. */
+function hostileTexts(): fc.Arbitrary<string> {
+  const spaces = fc.constantFrom('', ' ', '\n\t');
+  const spaced = (texts: readonly string[], space: string) => texts.join(`${space},${space}`);
+  const words = fc.constantFrom(
+    'a',
+    'b',
+    '',
+    'a:b',
+    '{"',
+    '1e999',
+    '12345678901234567',
+    '__proto__',
+    'constructor',
+  );
+  const names = words.map((word) => JSON.stringify(word.replaceAll('"', "'")));
+  const numbers = ['0', '-1.50', '1e3', '1e999', '12345678901234567', '0.12345678901234567890', '1700000000'];
+  return fc.letrec<{ text: string }>((tie) => ({
+    text: fc.oneof(
+      { depthSize: 'small' },
+      names,
+      fc.constantFrom(...numbers, 'true', 'null'),
+      fc
+        .tuple(fc.array(tie('text'), { maxLength: 3 }), spaces)
+        .map(([all, space]) => `[${spaced(all, space)}]`),
+      fc.tuple(fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }), spaces).map(([all, space]) => {
+        const members = all.map(([name, member]) => `${name}${space}:${space}${member}`);
+        return `{${space}${spaced(members, space)}}`;
+      }),
+    ),
+  })).text;
+}
+
 describe('JSON of outsiders', () => {
+  it('is taken or refused alike, with an escape in it and without any', () => {
+    const seen = { taken: 0, refused: 0 };
+    fc.assert(
+      fc.property(hostileTexts(), fc.integer({ min: 1, max: 5 }), (text, depth) => {
+        const plain = parseJson(`[${text},"A"]`, depth);
+        if (plain === undefined) seen.refused++;
+        else seen.taken++;
+        expect(parseJson(`[${text},"\\u0041"]`, depth)).to.deep.equal(plain);
+      }),
+      { numRuns: 3_000 },
+    );
+    for (const count of Object.values(seen)) expect(count).to.be.above(300);
+  });
+
   for (const text of [
     '9007199254740995',
     '1'.repeat(400),
