@@ -1,9 +1,9 @@
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { Random } from '../../application/ports/random.ts';
 
-const POOL_BYTES = 4096;
-/** Larger requests gain nothing from the pool and would only empty it. */
-const SMALL_BYTES = 256;
+const POOL_BYTES = 16_384;
+/** The salts of a large credential. Larger requests gain nothing from the pool and would only empty it. */
+const SMALL_BYTES = 1_024;
 
 /**
  * The generator of the operating system. Small requests are served from a pool that is filled in one go, because
