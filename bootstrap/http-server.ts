@@ -71,11 +71,12 @@ export class HttpServer {
    * @param noticeMs in which clients that keep connections are told by an answer that theirs ends; idle ones end afterwards.
    */
   async close(graceMs: number, noticeMs: number): Promise<void> {
+    const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
+    // First of all: a balancer whose connections go on until then opens few others, which the system would reset.
+    if (this.#server.listening) await stopAccepting(this.#server);
     this.#isClosing = true;
     for (const { latest } of this.#connections.values()) if (latest !== undefined) endConnectionWith(latest);
     const noticed = performance.now() + noticeMs;
-    const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
-    if (this.#server.listening) await stopAccepting(this.#server);
     // Timers come first in a turn of the event loop: a connection that looks idle then may have its next request waiting.
     const sweep = setInterval(() => setImmediate(() => this.#closeIdle(noticed)), SWEEP_MS);
     if (this.#connections.size > 0)

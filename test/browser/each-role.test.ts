@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { created, offerBody } from '../support/populated.ts';
+import { comesToBe } from './support/keyboard.ts';
 import { Visitors } from './support/visitors.ts';
 
 const ROLES = [
@@ -104,7 +105,7 @@ describe('the console of a client with one role', function () {
       await page.getByRole('button', { name: 'Add (a client)' }).click();
       const dialog = page.getByRole('dialog', { name: 'Log in as another client' });
       await dialog.waitFor();
-      expect(await page.evaluate('document.activeElement.name')).to.equal('client');
+      await comesToBe(page, `document.activeElement.name === 'client'`);
       expect(await dialog.getByLabel('Client secret').inputValue()).to.equal('');
       await dialog.getByLabel('Client secret').fill(secret);
       await page.keyboard.press('Escape');

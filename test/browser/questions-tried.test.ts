@@ -4,6 +4,7 @@ import { newKey } from '../support/raw-wallet.ts';
 import { makeSdJwt, type SdJwtBase } from '../support/sd-jwt-maker.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
+import { comesToBe } from './support/keyboard.ts';
 import { button, CARD, MANAGER, makeQuestion, NAMESPACE } from './support/questions.ts';
 import { Visitors } from './support/visitors.ts';
 
@@ -72,7 +73,11 @@ describe('a question that is tried in the console', function () {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const call = page.getByRole('complementary').getByRole('listitem').filter({ hasText: '/try' }).first();
     await call.getByRole('button', { name: 'Copy as curl' }).click();
-    expect(await page.evaluate('navigator.clipboard.readText()')).to.include('"presentation":"…"');
+    await comesToBe(
+      page,
+      `navigator.clipboard.readText().then((text) => text.includes('"presentation":"…"'))`,
+      'the call stands in the clipboard, without what was presented',
+    );
   });
 
   it('is decoded in the window alone by those who may not try it, and fits a phone in the dark', async () => {

@@ -4,6 +4,7 @@ import { SimulatedWallet } from '../../tools/wallet/core/index.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { openBrowser, type Watched } from './support/browser.ts';
 import { ConsoleService } from './support/console-service.ts';
+import { comesToBe } from './support/keyboard.ts';
 
 type Client = { readonly clientId: string; readonly secret: string };
 
@@ -107,7 +108,7 @@ describe('the status page of the console', function () {
   it('draws what is revoked in another colour, at its place', async () => {
     const pixel = `(() => { const canvas = document.querySelector('.bitmap canvas');
       return [...canvas.getContext('2d').getImageData(${index} % canvas.width, Math.floor(${index} / canvas.width), 1, 1).data]; })()`;
-    expect(await page.evaluate(pixel)).to.deep.equal([185, 28, 28, 255]);
+    await comesToBe(page, `String(${pixel}) === '185,28,28,255'`);
   });
 
   it('finds the entry of a session, and brings its place in the picture into view', async () => {
@@ -133,7 +134,7 @@ describe('the status page of the console', function () {
     })()`);
     expect(offset, 'the ring is around its point').to.equal(index);
     const inView = `(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('.bitmap .here').getBoundingClientRect())`;
-    expect(await page.evaluate(inView)).to.equal(true);
+    await comesToBe(page, inView, 'the ring is in view');
     await expectAccessible(page, 'an entry in the picture');
   });
 

@@ -8,6 +8,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { credentialBody } from '../support/populated.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
+import { comesToBe } from './support/keyboard.ts';
 import { Visitors } from './support/visitors.ts';
 
 const LIST = 'https://lists.example/attestations.jwt';
@@ -48,7 +49,7 @@ describe('the page about trust', function () {
       .first();
     await authority.focus();
     await page.keyboard.press('Enter');
-    expect(await authority.getAttribute('aria-pressed')).to.equal('true');
+    await comesToBe(page, `document.activeElement.ariaPressed === 'true'`);
     await page
       .getByRole('status')
       .filter({ hasText: /If .* ends: .*fail/ })

@@ -218,6 +218,6 @@ describe('nginx as deploy/ sets it up', function () {
     isOver = true;
     await Promise.all(loads);
     for (const agent of agents) agent.destroy();
-    expect(failed).to.deep.equal([]);
+    expect(failed, nginx?.program.output()).to.deep.equal([]);
   });
 });

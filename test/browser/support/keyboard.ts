@@ -63,6 +63,11 @@ export async function focused(page: Page): Promise<string> {
   )) as string;
 }
 
+/** Waits until it is so: what a page does with a click or a key is drawn a moment later. */
+export async function comesToBe(page: Page, expression: string, what = expression): Promise<void> {
+  if (!(await comesTrue(page, expression))) expect.fail(`not within ${WAIT_MS} ms: ${what}`);
+}
+
 /** By the debugger: what waits within the page needs `eval`, which the policy of the page forbids. */
 async function comesTrue(page: Page, expression: string): Promise<boolean> {
   for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; ) {
