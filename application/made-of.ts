@@ -1,14 +1,17 @@
-/** A value, and the document that it was made of; the document counts where it is kept itself. */
+/**
+ * A value, and the document that it was made of. That counts where it is kept itself, and is not held here: what is made of it
+ * is small beside it, and may be kept for long after the document was removed or pushed out.
+ */
 export class MadeOf<T> {
   readonly value: T;
-  readonly #document: object;
+  readonly #document: WeakRef<object>;
 
   constructor(document: object, value: T) {
-    this.#document = document;
     this.value = value;
+    this.#document = new WeakRef(document);
   }
 
   isOf(document: object): boolean {
-    return this.#document === document;
+    return this.#document.deref() === document;
   }
 }

@@ -1,3 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts';
 import { binarySchemaOf, claimsFaults, frameOf } from '../../../application/issuance/collect-claims.ts';
@@ -44,6 +47,21 @@ describe('What was made of one version of a credential configuration', () => {
     make(one, 'one');
     for (let time = 0; time < 3; time++) make(other, 'other');
     expect(counted).to.deep.equal(['one', 'other']);
+  });
+
+  it('does not hold it: what is kept counts as much as was made, and not what it was made of', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const make = () => {
+      const version = aConfiguration({ id: 'removed', schema: { type: 'object' } });
+      binarySchemaOf(configured, version);
+      return new WeakRef(version);
+    };
+    const made = make();
+    // What was looked at in a turn of the event loop stays until its end.
+    await turn();
+    collect();
+    expect(made.deref()).to.equal(undefined);
   });
 
   it('is not taken for what another one says of bytes, or of its type', () => {
