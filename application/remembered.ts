@@ -116,6 +116,7 @@ export class Remembered {
 
   forgetSession(tenantId: TenantId, id: SessionId): void {
     this.#entries.delete(this.#keys.get(`session ${tenantId} ${id}`) ?? '');
+    this.#entries.delete(`request ${tenantId} ${id}`);
   }
 
   grant(tenantId: TenantId, codeHash: string): Grant | undefined {

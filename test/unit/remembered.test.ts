@@ -129,6 +129,14 @@ describe('Remembered', () => {
     expect(remembered.grant(ACME, 'hash')).to.equal(undefined);
   });
 
+  it('has nothing any more of a session that ended and was removed then', () => {
+    const session = aSession('one');
+    remembered.keepSession(session);
+    remembered.endSession(ACME, session.id);
+    remembered.forgetSession(ACME, session.id);
+    expect(remembered.request(ACME, session.id)).to.equal(undefined);
+  });
+
   it('takes no session for a grant of the same name', () => {
     remembered.keepGrant(ACME, GRANT);
     remembered.keepSession(aSession('one'));
