@@ -25,6 +25,22 @@ for (const kind of databases()) {
 
     if (kind.name !== 'postgres') return;
 
+    it('need not read what extensions there are', async function () {
+      this.timeout(30_000);
+      const closed = await kind.openEmpty();
+      if (closed === undefined) return this.skip();
+      const { run, close } = await openRaw(closed.url);
+      try {
+        await run('revoke select on pg_extension from public');
+        await run('grant create on schema public to pg_monitor');
+        await run(`alter database ${new URL(closed.url).pathname.slice(1)} set role = 'pg_monitor'`);
+        await bringUp({ url: closed.url, poolSize: 2 });
+      } finally {
+        await close();
+        await closed.drop();
+      }
+    });
+
     describe('on tables that a release before and a backup use', () => {
       let used: TestDatabase | undefined;
       let other: Awaited<ReturnType<typeof openRaw>>;

@@ -28,7 +28,7 @@ export class Migration00000000000032_room_for_updates extends Migration {
     );
     // Tables that Citus has spread refuse this one.
     this.addSql(`do $$ begin
-      if not exists (select 1 from pg_extension where extname = 'citus') then
+      if to_regclass('pg_catalog.pg_dist_partition') is null then
         ${stored.join('\n        ')}
       end if;
     end $$;`);
