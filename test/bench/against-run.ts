@@ -48,6 +48,7 @@ export async function runAgainst(
       kind,
       { ...options, profileFolder: undefined, variant },
       async (b): Promise<PairedRun> => {
+        console.log(`${kind}: preparing both services`);
         for (const [cast, has] of [[a, stored.a] as const, [b, stored.b] as const])
           await prepare(cast, scenarios, times, has);
         const meters = [await Meter.of(a), await Meter.of(b)] as const;
@@ -60,6 +61,8 @@ export async function runAgainst(
           for (const { service } of order) await service.start();
         };
         for (const scenario of scenarios) {
+          const seconds = Math.ceil((2 * busyMs(times)) / 1000);
+          console.log(`${kind}: ${scenario} … ${times.pairs} pairs, ${seconds} s and the starts`);
           const comparison = await comparePairs(scenario, meters, times, restart);
           console.log(`${kind}: ${describeComparison(comparison)}`);
           comparisons.push(comparison);

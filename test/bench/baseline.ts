@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import type { DatabaseRun, Result } from './database-run.ts';
 import { sumMs } from './meter.ts';
@@ -95,6 +95,17 @@ export function changesSince(then: Baseline, now: Baseline, mayDiffer = false): 
   });
 }
 
+/** @returns the flows that were measured now and are not in the baseline: nothing is known of them. */
+export function notIn(then: Baseline, now: Baseline): readonly string[] {
+  return now.databases.flatMap(({ database, flows }) => {
+    const known = then.databases.find((one) => one.database === database)?.flows ?? [];
+    const unknown = flows.filter(({ scenario }) => !known.some((flow) => flow.scenario === scenario));
+    return unknown.map(
+      ({ scenario }) => `${database}: ${scenario}: not in the baseline, nothing was compared`,
+    );
+  });
+}
+
 function differences(then: Baseline, now: Baseline): readonly string[] {
   const pairs = [
     ['processor', then.machine.processor, now.machine.processor],
@@ -116,6 +127,7 @@ export function describeChange({ database, scenario, ratio, noise, isRegression 
 
 /** @throws Error when it is none. */
 export function readBaseline(file: string): Baseline {
+  if (!existsSync(file)) throw new Error(`there is no ${file}; --save writes one`);
   const baseline = JSON.parse(readFileSync(file, 'utf8')) as Partial<Baseline>;
   if (baseline.machine === undefined || baseline.databases === undefined)
     throw new Error(`${file} is no baseline; --save writes one`);

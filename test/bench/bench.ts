@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +8,7 @@ import {
   baselineOf,
   changesSince,
   describeChange,
+  notIn,
   readBaseline,
   thisMachine,
   writeBaseline,
@@ -17,9 +19,9 @@ import { type DatabaseRun, runDatabase } from './database-run.ts';
 import { growthFaults, runGrowth } from './grow-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
 import { runNoisy } from './noisy-run.ts';
-import { type BenchOptions, readOptions } from './options.ts';
+import { type BenchOptions, readOptions, USAGE } from './options.ts';
 import { reportOn } from './report.ts';
-import type { Variant } from './service-process.ts';
+import { assertBuilt, type Variant } from './service-process.ts';
 import type { DatabaseKind } from './world.ts';
 
 /** Measures the built service from outside; see `options.ts` for the arguments. */
@@ -57,6 +59,10 @@ async function runScenarios(kind: DatabaseKind, options: BenchOptions, outcome: 
   outcome.tables.push(run);
   outcome.runs.push({ ...run, judgements: report.judgements, faults: report.faults });
   outcome.texts.push(report.text);
+  if (options.quick)
+    outcome.texts.push(
+      'a quick run looks and does not judge: its processes are young, which is dearer, and its windows short',
+    );
   outcome.faults.push(...report.faults.map((fault) => `${kind}: ${fault}`));
 }
 
@@ -110,12 +116,14 @@ function keep({ save, baseline, otherMachine, svg }: BenchOptions, { tables, fau
     writeFileSync(svg, chartOf(drawn));
   }
   if (baseline === undefined) return true;
-  const changes = changesSince(readBaseline(baseline), now, otherMachine);
+  const then = readBaseline(baseline);
+  const changes = changesSince(then, now, otherMachine);
+  const unknown = notIn(then, now);
   console.log('');
-  for (const change of changes) console.log(describeChange(change));
+  for (const line of [...changes.map(describeChange), ...unknown]) console.log(line);
   const regressions = changes.filter(({ isRegression }) => isRegression);
-  faults.push(...regressions.map((change) => describeChange(change)));
-  return regressions.length === 0;
+  faults.push(...regressions.map(describeChange), ...unknown);
+  return regressions.length + unknown.length === 0;
 }
 
 async function count(): Promise<never> {
@@ -129,9 +137,17 @@ async function count(): Promise<never> {
 function understood(): BenchOptions {
   try {
     const options = readOptions(process.argv.slice(2));
+    if (options.help) {
+      console.log(USAGE);
+      process.exit(0);
+    }
     // Before minutes are spent on what could not be compared.
     if (options.baseline !== undefined)
       changesSince(readBaseline(options.baseline), baselineOf([]), options.otherMachine);
+    // Only what is understood is worth a build.
+    const build = fileURLToPath(new URL('../../tools/build.mjs', import.meta.url));
+    execFileSync(process.execPath, [build], { stdio: 'inherit' });
+    if (options.against?.tree !== undefined) assertBuilt(options.against.tree);
     return options;
   } catch (error) {
     const { message } = error as Error;

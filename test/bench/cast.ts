@@ -38,30 +38,63 @@ export async function withCast<T>(
   }
   const { url } = database;
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
-  const keys = await openKeyStore(instruments.kms);
-  if (keys === undefined) throw new Error(`there is no server for keys at ${instruments.kms} here`);
-  if (instruments.kms !== 'local') {
-    for (const { what, ms } of keys.alone) console.log(`${keys.name}: ${what}: ${ms.toFixed(3)} ms`);
-  }
-  const environment = { ...keys.environment, ...environmentOf(instruments, url) };
-  const service = new ServiceProcess(await freePort(), {
-    ...instruments,
-    ...{ databaseUrl: url, dataFolder, environment },
-  });
-  const provider = await WalletProvider.start();
+  /** What there is by now, the last first. */
+  const ends: (() => unknown)[] = [
+    () => database.drop(),
+    () => rmSync(dataFolder, { recursive: true, force: true }),
+    () => wallets.stop(),
+  ];
+  const end = async () => {
+    for (let last = ends.pop(); last !== undefined; last = ends.pop()) await last();
+  };
+  onStage.add(end);
+  // The package that starts PostgreSQL would end the process at once.
+  for (const signal of SIGNALS) process.removeAllListeners(signal).on(signal, leave);
+  let service: ServiceProcess | undefined;
   try {
+    const keys = await openKeyStore(instruments.kms);
+    if (keys === undefined) throw new Error(`there is no server for keys at ${instruments.kms} here`);
+    ends.push(() => keys.close());
+    if (instruments.kms !== 'local') {
+      for (const { what, ms } of keys.alone) console.log(`${keys.name}: ${what}: ${ms.toFixed(3)} ms`);
+    }
+    const environment = { ...keys.environment, ...environmentOf(instruments, url) };
+    const started = new ServiceProcess(await freePort(), {
+      ...instruments,
+      ...{ databaseUrl: url, dataFolder, environment },
+    });
+    service = started;
+    ends.push(() => started.stop());
+    const provider = await WalletProvider.start();
+    ends.push(() => provider.close());
     return await work({ url, service, wallets, provider });
   } catch (error) {
-    if (service.errors !== '') console.log(`the service wrote:\n${service.errors}`);
+    // Whoever stopped it wants nothing to be told of what fails on the way out.
+    if (isLeaving) return await new Promise<never>(() => {});
+    if (service !== undefined && service.errors !== '') console.log(`the service wrote:\n${service.errors}`);
     throw error;
   } finally {
-    wallets.stop();
-    await provider.close();
-    await service.stop();
-    await keys.close();
-    await database.drop();
-    rmSync(dataFolder, { recursive: true, force: true });
+    if (!isLeaving) {
+      await end();
+      onStage.delete(end);
+      if (onStage.size === 0) for (const signal of SIGNALS) process.off(signal, leave);
+    }
   }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const onStage = new Set<() => Promise<void>>();
+let isLeaving = false;
+
+/** What was made for a measurement goes with it, also when somebody stops it. */
+async function leave(): Promise<void> {
+  if (isLeaving) return;
+  isLeaving = true;
+  console.log('stopped; what was made for the measurement is removed');
+  // The one that was made last rests on those before it.
+  for (const end of [...onStage].toReversed())
+    await end().catch((error: Error) => console.error(error.message));
+  process.exit(130);
 }
 
 function environmentOf({ variant }: Instruments, url: string): Readonly<Record<string, string>> {

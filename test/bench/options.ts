@@ -14,6 +14,7 @@ export type BenchOptions = {
   /** Rows that are put into the tables before the main part. */
   readonly preloadedSessions: number;
   readonly preloadedEntries: number;
+  readonly help: boolean;
   readonly strict: boolean;
   /** Folder that takes a CPU profile of each service process. */
   readonly profileFolder: string | undefined;
@@ -47,7 +48,8 @@ export const USAGE = `npm run bench -- [options]
   --only <name,…>       scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}
   --database <name>     postgres or sqlite; both unless stated
   --seconds <n>         measured seconds per scenario (8), or of each window of a pair (3)
-  --quick               1 second to warm up, 2 measured, fewer preloaded rows
+  --quick               1 second to warm up, 2 measured, fewer preloaded rows: to look, not to judge
+  --help                this text
   --processes <n>       so many behind a balancer that gives each request to the next; PostgreSQL only (1)
   --kms <name>          local, vault (OpenBao) or pkcs11 (SoftHSM): where keys live, and what that does alone (local)
   --profile <folder>    write a CPU profile of each service process there
@@ -74,13 +76,13 @@ const MIN_PAIRS = 5;
 
 /** @throws Error with the usage for arguments that are not understood. */
 export function readOptions(args: readonly string[]): BenchOptions {
-  if (args.includes('--help')) throw misunderstood('Measures the built service from outside.');
   const { values } = parseArgs({
     args: [...args],
     options: {
       only: { type: 'string', multiple: true, default: [] },
       database: { type: 'string', multiple: true, default: [] },
       seconds: { type: 'string' },
+      help: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
@@ -109,15 +111,17 @@ export function readOptions(args: readonly string[]): BenchOptions {
   if (!(measuredSeconds > 0)) throw misunderstood('--seconds wants a positive number');
   const processes = whole('--processes', values.processes, 1);
   const split = (entries: readonly string[]) => entries.flatMap((entry) => entry.split(','));
+  const databases = split(values.database).map((name) => oneOf(DATABASES, name, 'database'));
+  // SQLite belongs to one process.
+  if (processes > 1 && databases.includes('sqlite'))
+    throw misunderstood('--processes is for PostgreSQL only');
+  const keeping = (['baseline', 'save', 'svg'] as const).find((name) => values[name] !== undefined);
+  if (keeping !== undefined && (isPaired || values.memory || values.count))
+    throw misunderstood(`--${keeping} is about the table, and goes with nothing that comes instead of it`);
   return {
     only: new Set(split(values.only).map(scenarioName)),
-    // SQLite belongs to one process.
-    databases:
-      processes > 1
-        ? ['postgres']
-        : values.database.length === 0
-          ? DATABASES
-          : split(values.database).map((name) => oneOf(DATABASES, name, 'database')),
+    databases: processes > 1 ? ['postgres'] : databases.length === 0 ? DATABASES : databases,
+    help: values.help,
     warmUpSeconds: isPaired ? 4 : values.quick ? 1 : 3,
     measuredSeconds,
     preloadedSessions: values.quick ? 20_000 : 100_000,
@@ -185,5 +189,5 @@ function whole(option: string, text: string, least: number): number {
 }
 
 function misunderstood(message: string): Error {
-  return new Error(`${message}\n\n${USAGE}`);
+  return new Error(`${USAGE}\n\n${message}`);
 }

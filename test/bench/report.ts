@@ -73,7 +73,7 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
   const growth = growthLines(run, faults);
   const start = startLines(run, faults);
   const text = [
-    `\n${run.database}, ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds, strangers in cores`,
+    `\n${run.database} (${run.server}), ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds, strangers in cores`,
     table(rows),
     ...machineLines(run),
     ...growth,

@@ -52,6 +52,14 @@ export type ServiceOptions = Instruments & {
 
 export type Start = { readonly startMs: number; readonly idleMegabytes: number };
 
+const mainOf = (tree: string) => join(tree, 'dist', 'bootstrap', 'main.js');
+
+/** @throws Error when there is no build to be measured. */
+export function assertBuilt(tree: string): void {
+  const main = mainOf(tree);
+  if (!existsSync(main)) throw new Error(`${main} is missing; run "npm run build" in ${tree}`);
+}
+
 /** The built service as a process of its own, the way it is deployed; or several of them behind a balancer. */
 export class ServiceProcess {
   readonly origin: string;
@@ -69,8 +77,8 @@ export class ServiceProcess {
 
   constructor(port: number, options: ServiceOptions) {
     const { tree = THIS_TREE, nodeOptions = [] } = options.variant ?? {};
-    this.#main = join(tree, 'dist', 'bootstrap', 'main.js');
-    if (!existsSync(this.#main)) throw new Error(`${this.#main} is missing; run "npm run build" in ${tree}`);
+    this.#main = mainOf(tree);
+    assertBuilt(tree);
     const start = startOptions(tree);
     this.origin = `http://127.0.0.1:${port}`;
     this.#port = port;

@@ -1,5 +1,13 @@
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { baselineOf, changesSince, describeChange } from '../../bench/baseline.ts';
+import {
+  type BaselineDatabase,
+  baselineOf,
+  changesSince,
+  describeChange,
+  notIn,
+  readBaseline,
+} from '../../bench/baseline.ts';
 import { chartOf } from '../../bench/chart.ts';
 import type { DatabaseRun } from '../../bench/database-run.ts';
 import { madeUpRun, RESULT } from './made-up-run.ts';
@@ -39,6 +47,21 @@ describe('a baseline of the benchmark', () => {
   it('is the same when the machine was slower for a while', () => {
     const [change] = changesSince(baseline(measured(1)), baseline(measured(1, 2)));
     expect(change?.ratio).to.be.closeTo(1, 1e-9);
+  });
+
+  it('names what was measured now and not then, of which nothing is known', () => {
+    const now = baseline(measured(1));
+    expect(notIn(now, now)).to.deep.equal([]);
+    const database = now.databases[0] as BaselineDatabase;
+    const without = { ...now, databases: [{ ...database, flows: [] }] };
+    for (const then of [without, { ...now, databases: [] }])
+      expect(notIn(then, now)).to.deep.equal(['postgres: issue: not in the baseline, nothing was compared']);
+  });
+
+  it('that is not there, or none, is refused in words', () => {
+    expect(() => readBaseline('/nowhere/a.json')).to.throw('there is no /nowhere/a.json; --save writes one');
+    const none = fileURLToPath(new URL('../../bench/counts.json', import.meta.url));
+    expect(() => readBaseline(none)).to.throw('is no baseline');
   });
 
   it('is refused when it is of another machine, another Node or another server, unless that is wanted', () => {

@@ -29,12 +29,21 @@ describe('the arguments of the benchmark', () => {
     ['a setting without a value', ['--against', '.', '--env', 'A'], 'NAME=value'],
     ['fewer pairs than say anything', ['--against', '.', '--pairs', '4'], 'from 5 on'],
     ['no time at all', ['--seconds', '0'], 'positive'],
+    ['several processes on SQLite', ['--processes', '2', '--database', 'sqlite'], 'PostgreSQL only'],
+    [
+      'a baseline where no table is made',
+      ['--against', '.', '--baseline', 'a.json'],
+      '--baseline is about the table',
+    ],
+    ['a file to keep where no table is made', ['--memory', '--save', 'a.json'], '--save is about the table'],
   ] as const) {
     it(`are refused with the usage: ${what}`, () => {
       expect(() => readOptions(args))
         .to.throw(reason)
         .with.property('message')
-        .that.includes('--only <name');
+        .that.includes('--only <name')
+        // What is wrong is what is read, below a page of options.
+        .and.matches(new RegExp(`${reason}[^\\n]*$`));
     });
   }
 });
