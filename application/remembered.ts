@@ -97,8 +97,9 @@ export class Remembered {
    */
   endSession(tenantId: TenantId, id: SessionId): void {
     const entry = this.#entries.get(this.#keys.get(`session ${tenantId} ${id}`) ?? '');
+    if (entry === undefined || !('session' in entry)) return;
     this.forgetSession(tenantId, id);
-    if (entry === undefined || !('session' in entry) || entry.session.request === null) return;
+    if (entry.session.request === null) return;
     const key = `request ${tenantId} ${id}`;
     this.#entries.set(key, { request: entry.session.request, name: key, bytes: entry.bytes });
     if (this.#ended.push(key) > MOST_ENDED) this.#entries.delete(this.#ended.shift() ?? '');
