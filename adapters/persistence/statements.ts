@@ -52,9 +52,9 @@ const seenSession = (name: string, columns: string) =>
     `select ${TENANT_STATE}, ${columns}, g.id as grant_id, g.document as grant_document, g.consumed_at as grant_consumed_at,
        g.holder as grant_holder
      from ${OWN_SESSION}
-       left join grants g on g.tenant_id = t.id and g.id = (select c.id from grants c
+       left join (select c.id, c.document, c.consumed_at, c.holder from grants c
          where c.tenant_id = $1 and c.session_id = $2
-         order by coalesce(c.consumed_at, 0) desc, c.expires_at desc, c.id limit 1)
+         order by coalesce(c.consumed_at, 0) desc, c.expires_at desc, c.id limit 1) g on true
      where t.id = $1`,
   );
 export const SEEN_SESSION = seenSession('seen_session', 'f.*');
