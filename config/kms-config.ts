@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { closestName } from '../domain/shared/closest-name.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { type Json, parseJson } from '../domain/shared/json.ts';
+import { jsonFault } from '../domain/shared/json-fault.ts';
 import { TenantIdSchema } from '../domain/tenants/tenant.ts';
 import { type Environment, fillPlaceholders, withoutValues } from './import/placeholders.ts';
 
@@ -141,7 +142,7 @@ export function readKmsConfig(
   const text = file === undefined ? setting : readText(file);
   if (text === undefined) return refused(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);
   const json = parseJson(text);
-  if (json === undefined) return refused(`is not valid JSON${lineOfFault(text)}`);
+  if (json === undefined) return refused(faultOf(text));
   return { ...parseFilled(json, environment, refused), ...(file !== undefined && { file }) };
 }
 
@@ -165,16 +166,16 @@ function parseFilled(
   return { config: parsed.data, faults: [], secrets: [...used.keys()] };
 }
 
-/** Where the text stops to be JSON. The text itself is not quoted: secrets may stand in it. */
-function lineOfFault(text: string): string {
+/** Where the text stops to be JSON that is taken. The text itself is not quoted: secrets may stand in it. */
+function faultOf(text: string): string {
   try {
     JSON.parse(text);
-    return ': a member is there twice, or something is nested too deeply';
+    return jsonFault(text);
   } catch (error) {
     const [, at] = /position (\d+)/.exec((error as Error).message) ?? [];
-    if (at === undefined) return ': it ends too early';
+    if (at === undefined) return 'is not valid JSON: it ends too early';
     const line = text.slice(0, Number(at)).split('\n').length;
-    return `: see line ${line}, maybe a comma or a quotation mark`;
+    return `is not valid JSON: see line ${line}, maybe a comma or a quotation mark`;
   }
 }
 

@@ -1,6 +1,7 @@
 import express, { type NextFunction, type Request, type RequestHandler } from 'express';
 import { Failure } from '../../domain/shared/failure.ts';
 import { parseJsonObject } from '../../domain/shared/json.ts';
+import { jsonFault } from '../../domain/shared/json-fault.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { readForm } from './read-form.ts';
 import { type BodyKind, DEFAULT_BODY_LIMIT, type Route } from './route.ts';
@@ -72,35 +73,13 @@ export function readBody(
   if (kind !== 'form' && (type === 'application/json' || type?.endsWith('+json'))) {
     const body = parseJsonObject(text, undefined, maxMembers);
     if (body !== undefined) return body;
-    const message = jsonFault(text, maxMembers);
+    const message =
+      text === '' ? 'the body is empty; send a JSON object' : `the body ${jsonFault(text, maxMembers)}`;
     throw new Failure('invalid_input', { message, errors: [{ path: '', message }] });
   }
   if (kind !== 'json' && type === FORM) return readForm(text);
   throw new Failure('unsupported_media_type', `send the body as ${MEDIA_TYPES[kind]}`);
 }
-
-/** A large text is not read a second time to tell where it is wrong. */
-function jsonFault(text: string, maxMembers: number): string {
-  if (text === '') return 'the body is empty; send a JSON object';
-  const whole = `${WHOLE}, with at most ${maxMembers} members and entries`;
-  if (text.length > Math.min(READ_TWICE, maxMembers * MEMBER_LENGTH)) return whole;
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    // The rest of the message quotes the text.
-    const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(String(error)) ?? [];
-    return `the body is not JSON${line === undefined ? '' : ` (line ${line}, column ${column})`}`;
-  }
-  return whole;
-}
-
-const READ_TWICE = 64 * 1024;
-/** What is longer than so many characters for each member that its sender may send mostly has too many of them. */
-const MEMBER_LENGTH = 8;
-
-const WHOLE =
-  'the body must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, ' +
-  '`constructor` or `prototype`, or integers beyond 2^53 - 1 (send those as text), at most 32 levels deep';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 

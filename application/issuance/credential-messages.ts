@@ -1,6 +1,7 @@
 import { readResponseEncryption } from '../../domain/issuance/encryption.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type JsonObject, MAX_STRANGER_MEMBERS, parseJsonObject } from '../../domain/shared/json.ts';
+import { jsonFault } from '../../domain/shared/json-fault.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
@@ -84,8 +85,5 @@ export class CredentialMessages extends needs({ encryption: Encryption }) {
 function parse(text: string): JsonObject {
   const parsed = parseJsonObject(text, undefined, MAX_STRANGER_MEMBERS);
   if (parsed !== undefined) return parsed;
-  throw new Failure(
-    'invalid_credential_request',
-    'the body must be one JSON object without repeated members',
-  );
+  throw new Failure('invalid_credential_request', `the body ${jsonFault(text, MAX_STRANGER_MEMBERS)}`);
 }

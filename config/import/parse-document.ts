@@ -1,5 +1,6 @@
 import { isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { isJsonObject, isText, type Json, type JsonObject, parseJson } from '../../domain/shared/json.ts';
+import { jsonFault } from '../../domain/shared/json-fault.ts';
 
 const MAX_DEPTH = 32;
 /** Values in one document; aliases of YAML multiply what a file holds. */
@@ -29,28 +30,8 @@ function decode(bytes: Uint8Array): string | undefined {
 }
 
 function parseJsonText(text: string): { value: Json } | { fault: string } {
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    // The rest of the message quotes the text.
-    const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(String(error)) ?? [];
-    return { fault: `is not JSON${line === undefined ? '' : ` (line ${line}, column ${column})`}` };
-  }
   const value = parseJson(text, MAX_DEPTH);
-  if (value !== undefined) return { value };
-  const line = lineOfRepetition(text);
-  if (line !== undefined) return { fault: `has a member twice in one object (line ${line})` };
-  return {
-    fault: `nests deeper than ${MAX_DEPTH}, or has text, an integer beyond 2^53 - 1 or a name of a member that is not allowed`,
-  };
-}
-
-/** JSON is YAML as far as this goes. */
-function lineOfRepetition(text: string): number | undefined {
-  const lines = new LineCounter();
-  const { errors } = parseDocument(text, { prettyErrors: false, lineCounter: lines });
-  const repeated = errors.find(({ code }) => code === 'DUPLICATE_KEY');
-  return repeated === undefined ? undefined : lines.linePos(repeated.pos[0]).line;
+  return value === undefined ? { fault: jsonFault(text, undefined, MAX_DEPTH) } : { value };
 }
 
 function parseYaml(text: string): { value: Json } | { fault: string } {

@@ -55,7 +55,7 @@ const WHOLE_NUMBER =
 const KEPT_DIGITS = 15;
 
 /** @param between a part of valid JSON without strings. @returns whether its numbers are some, and integers as they stand there. */
-function keepsNumbers(between: string): boolean {
+export function keepsNumbers(between: string): boolean {
   if (!LONG_NUMBER.test(between)) return true;
   for (const [source, whole = '', fraction = '', exponent] of between.matchAll(WHOLE_NUMBER)) {
     const value = Number(source);
@@ -260,7 +260,7 @@ function isSoundString(text: string, start: number, end: number, members: Set<st
   return true;
 }
 
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end;
@@ -273,7 +273,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /** Each colon is looked for from two strings at most, so that it is found in the time of one walk. */
-function followedByColon(text: string, end: number): boolean {
+export function followedByColon(text: string, end: number): boolean {
   const next = text[end + 1] ?? '';
   if (next.trim() !== '') return next === ':';
   const colon = text.indexOf(':', end + 1);

@@ -629,14 +629,21 @@ describe('issuing through HTTP', () => {
       });
     }
 
-    const refusedTexts: [string, string][] = [
-      ['broken JSON', '{"credential_configuration_id":'],
-      ['an array', '[]'],
-      ['a repeated member', '{"credential_configuration_id":"pid","credential_configuration_id":"pid"}'],
+    const refusedTexts: [string, string, string][] = [
+      ['broken JSON', '{"credential_configuration_id":', 'the body is not JSON'],
+      ['an array', '[]', 'the body must be a JSON object'],
+      [
+        'a repeated member',
+        '{"credential_configuration_id":"pid","credential_configuration_id":"pid"}',
+        "the body has the member 'credential_configuration_id' twice in one object (line 1, column 38)",
+      ],
     ];
-    for (const [what, text] of refusedTexts) {
-      it(`with ${what} is refused`, async () =>
-        expectError(await wallet.request(accessToken, 'pid', { text }), 400, 'invalid_credential_request'));
+    for (const [what, text, why] of refusedTexts) {
+      it(`with ${what} is refused`, async () => {
+        const answer = await wallet.request(accessToken, 'pid', { text });
+        expectError(answer, 400, 'invalid_credential_request');
+        expect(answer.body.error_description).to.equal(why);
+      });
     }
 
     it('with another media type is refused', async () => {

@@ -143,7 +143,12 @@ describe('the service itself', () => {
         (await service.call('POST', '/tenant', { token, ...options })).body.detail;
       const headers = { 'Content-Type': 'application/json' };
       expect(await detail({ text: '', headers })).to.include('the body is empty');
-      expect(await detail({ text: '{"id":"a","id":"b"}', headers })).to.include('without repeated members');
+      expect(await detail({ text: '{"id":"a","id":"b","name":"x","roles":[]}', headers })).to.equal(
+        'the body has the member "id" twice in one object (line 1, column 11)',
+      );
+      for (const text of ['[]', 'null', '1', '"x"', '[{"a":1,"a":2}]']) {
+        expect(await detail({ text, headers }), text).to.equal('the body must be a JSON object');
+      }
       expect(await detail({ json: { id: 'x'.repeat(70_000) } })).to.equal(
         'this address takes at most 65536 bytes',
       );

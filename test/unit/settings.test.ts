@@ -151,6 +151,11 @@ describe('settings', () => {
       { KMS_CONFIG: './none.json' },
       /^KMS_CONFIG: there is no readable file/,
     ],
+    [
+      'key stores with a member twice',
+      { KMS_CONFIG: '{"providers":{},\n"providers":{}}' },
+      /^KMS_CONFIG: has the member "providers" twice in one object \(line 2, column 1\)$/,
+    ],
     ['key stores that are no JSON', { KMS_CONFIG: '{' }, /^KMS_CONFIG: is not valid JSON/],
   ];
   for (const [what, change, fault] of refused) {

@@ -4,6 +4,7 @@ import { parseDocumentText } from '../../../config/import/parse-document.ts';
 import { fillPlaceholders, withoutValues } from '../../../config/import/placeholders.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { canonicalJson, isJsonObject, isMemberName, isText, parseJson } from '../../../domain/shared/json.ts';
+import { jsonFault } from '../../../domain/shared/json-fault.ts';
 import { readWebAddress } from '../../../domain/shared/web-address.ts';
 import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
 import { JSON_WORDS, text } from './seeds.ts';
@@ -23,7 +24,10 @@ function json(input: Buffer): void {
       'what is written is read as it was',
     );
     parseJson(whole, 32, 5);
-  } else if (usual !== undefined && JSON.stringify(usual.value) === whole) {
+    return;
+  }
+  promise(!jsonFault(whole).startsWith('must be one whole'), 'what is refused is refused for one reason');
+  if (usual !== undefined && JSON.stringify(usual.value) === whole) {
     // There are no two readings of what JSON.stringify writes.
     promise(!isSound(usual.value, 0), 'sound JSON is read');
   }
