@@ -527,7 +527,9 @@ export interface paths {
     post?: never;
     /**
      * Delete a session
-     * @description Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     * @description Removes it with all it holds, and with the right to renew what it gave out. `GET` then answers 404, and its offer or request ends for the wallet, too: 404 at its link and for a response, `invalid_grant` for the code. What was issued stays; `POST /session/revoke` takes the id of the session also afterwards.
+     *
+     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     delete: operations["deleteSession"];
     options?: never;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Shop } from '../support/present.ts';
@@ -170,6 +171,30 @@ describe('sessions through HTTP', () => {
       expect((await shop.service.call('GET', link)).status).to.equal(404);
       expect((await shop.call('DELETE', `/session/${asked.session}`)).status).to.equal(200);
       expect((await shop.service.call('GET', asked.url)).status).to.equal(404);
+    });
+
+    it('end by that with what their wallet has already, as the page and the description say', async () => {
+      const wallet = new RawWallet(shop.service, 'acme');
+      const [early, late] = [await offer(), await offer()];
+      const code = await wallet.code(early.uri);
+      const accessToken = await wallet.accessToken(late.uri);
+      const asked = await shop.ask();
+      for (const { session } of [early, late]) await asAcme('DELETE', `/session/${session}`);
+      await shop.call('DELETE', `/session/${asked.session}`);
+      const refused = await wallet.redeem(code);
+      expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_grant']);
+      const request = await wallet.request(accessToken, 'card');
+      expect(request.status, request.text).to.be.oneOf([400, 401]);
+      const answer = { error: 'access_denied', state: asked.payload['state'] };
+      expect((await shop.post(asked, answer)).status).to.equal(404);
+      const { paths } = (await shop.service.call('GET', '/openapi.json')).body;
+      const { description } = paths['/session/{id}'].delete;
+      const page = readFileSync(new URL('../../docs/sessions.md', import.meta.url), 'utf8');
+      for (const text of [description, page]) {
+        expect(text).to.match(/404 at (its link|the link of the offer or the request) and for a response/);
+        expect(text).to.include('`invalid_grant` for the code');
+      }
+      expect(page).to.include('DELETE /session/{id}').and.to.include('a refusal for an access token');
     });
 
     it('never change once they have ended', async () => {

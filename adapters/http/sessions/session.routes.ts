@@ -170,6 +170,10 @@ function plainRoutes({
       method: 'delete',
       path: '/session/:id',
       summary: 'Delete a session',
+      description:
+        'Removes it with all it holds, and with the right to renew what it gave out. `GET` then answers 404, and its ' +
+        'offer or request ends for the wallet, too: 404 at its link and for a response, `invalid_grant` for the code. What ' +
+        'was issued stays; `POST /session/revoke` takes the id of the session also afterwards.',
       params,
       responses: { 200: DeletedView },
       async handle({ caller, params: { id } }) {
