@@ -24,6 +24,8 @@ export type FirstStart = {
   readonly generated?: { readonly file: string; readonly clientId: string; readonly clientSecret: string };
   /** The client whose generated secret an earlier start left in `file`. */
   readonly kept?: { readonly file: string; readonly clientId: string };
+  /** Where the master secret stands, unless the environment has it; new with nothing else beside it but what is new, too. */
+  readonly master?: { readonly file: string; readonly isNew: boolean };
 };
 
 /**
@@ -75,7 +77,12 @@ function keptStart(
   const kept = isUsed && known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
   const clientId = merged['AUTH_CLIENT_ID'] ?? '';
   const fromFile = namesFromFile(environment, merged);
-  return { environment: merged, fromFile, ...(kept ? { kept: { file, clientId } } : {}) };
+  return {
+    environment: merged,
+    fromFile,
+    ...(kept && { kept: { file, clientId } }),
+    ...(fromFile.has('MASTER_SECRET') && { master: { file, isNew: false } }),
+  };
 }
 
 function generate(names: readonly Name[]): Partial<Record<Name, string>> {
@@ -109,10 +116,15 @@ function complete(environment: Environment): FirstStart {
   writeFileSync(fresh, text.join(''), { mode: 0o600, flush: true });
   renameSync(fresh, file);
   const fromFile = namesFromFile(environment, merged);
-  if (!missing.includes('AUTH_CLIENT_SECRET')) return { environment: merged, fromFile };
-  return {
+  const isNew = missing.includes('MASTER_SECRET') && Object.keys(known).length === 0;
+  const start = {
     environment: merged,
     fromFile,
+    ...(fromFile.has('MASTER_SECRET') && { master: { file, isNew } }),
+  };
+  if (!missing.includes('AUTH_CLIENT_SECRET')) return start;
+  return {
+    ...start,
     generated: {
       file,
       clientId: merged['AUTH_CLIENT_ID'] ?? '',

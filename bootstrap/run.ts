@@ -14,15 +14,16 @@ export async function run(): Promise<void> {
     );
     process.exit(2);
   }
+  let firstStart: FirstStart | undefined;
   try {
-    const firstStart = prepareFirstStart(process.env);
+    firstStart = prepareFirstStart(process.env);
     const settings = readSettings(firstStart.environment, firstStart.fromFile);
     // Before the start, which may fail: a later one would not show the secret again.
     tellOfSecrets(firstStart, settings);
     if (settings.WORKERS === 1) await runAlone(settings, firstStart);
     else await runWorkers(settings);
   } catch (error) {
-    console.error(startFailure(error));
+    console.error(startFailure(error, firstStart?.master));
     process.exit(1);
   }
 }

@@ -1,4 +1,5 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
+import { FOREIGN_SECRET } from './foreign-secret.ts';
 import type { JobSql } from './maintenance/job-sql.ts';
 import { placeOf } from './rows/document-tables.ts';
 import { named } from './statement.ts';
@@ -45,8 +46,8 @@ async function checkOldest(sql: JobSql, cipher: Cipher): Promise<void> {
 
 function foreignSecret(cause?: unknown): Error {
   return new Error(
-    'MASTER_SECRET is not the one that sealed this database, or not all of those that did. Start with that one; after ' +
-      'a change of the secret, list every former one behind it, separated by commas',
+    `${FOREIGN_SECRET}, or not all of those that did. Start with that one; after a change of the secret, list every ` +
+      'former one behind it, separated by commas',
     { cause },
   );
 }

@@ -72,6 +72,33 @@ describe('a start of several workers', function () {
     ]);
   });
 
+  it('says that secrets which it has just made are not those of the database, with workers and without', async () => {
+    const DATABASE_URL = database?.url ?? '';
+    expect(await (await WorkerService.start({ DATABASE_URL })).stop()).to.equal(0);
+    const none = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };
+    for (const WORKERS of ['2', '1']) {
+      const DATA_FOLDER = join(folder, WORKERS);
+      const file = join(DATA_FOLDER, 'secrets.env');
+      const start = () => failure({ ...none, DATABASE_URL, DATA_FOLDER, WORKERS });
+      const first = await start();
+      expect([first.code, first.workers]).to.deep.equal([1, []]);
+      expect(first.says).to.include('First start: secrets were generated');
+      expect(first.says).to.include('MASTER_SECRET is not the one that sealed this database');
+      expect(first.says).to.include(
+        `The secrets in ${file} were generated just now and are not those of this database. Set MASTER_SECRET to that of ` +
+          `the other processes on it, and AUTH_CLIENT_ID, AUTH_CLIENT_SECRET and PUBLIC_URL as well; ${file} may be deleted`,
+      );
+      const { MASTER_SECRET = '' } = parseEnv(readFileSync(file, 'utf8'));
+      expect(MASTER_SECRET, 'nothing is deleted').to.have.length(64);
+      const again = await start();
+      expect(again.says)
+        .to.include(`This start took its MASTER_SECRET from ${file}`)
+        .and.not.include('deleted');
+      const own = await failure({ ...none, MASTER_SECRET, DATABASE_URL, DATA_FOLDER, WORKERS });
+      expect(own.says).to.include('MASTER_SECRET is not the one').and.not.include('This start took');
+    }
+  });
+
   it('makes secrets and imports tenants once, and every worker has them', async () => {
     tenants.write({ 'acme/tenant.json': { id: 'acme', name: 'Acme', roles: ['clients:manage'] } });
     const none = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };
