@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,6 +45,60 @@ describe('The examples', function () {
     expect(made.code, made.output).to.equal(0);
     return parseEnv(made.output) as Record<string, string>;
   };
+  describe('make-tenant', () => {
+    const make = (args: readonly string[], environment: Record<string, string> = {}) =>
+      runProgram(process.execPath, ['make-tenant.mjs', ...args], {
+        cwd: EXAMPLES,
+        environment: {
+          ...node,
+          VIDIMUS_URL: address,
+          AUTH_CLIENT_ID: service.root.clientId,
+          AUTH_CLIENT_SECRET: service.root.secret,
+          ...environment,
+        },
+      });
+    const refused = async (made: ReturnType<typeof make>, why: RegExp) => {
+      const { code, output } = await made;
+      expect([code, output]).to.deep.equal([1, output.split('\n', 1)[0]?.concat('\n')]);
+      expect(output).to.match(why);
+    };
+
+    it('writes a file for its owner, and never over one that is there', async () => {
+      const file = join(folder, 'made.env');
+      expect(await make(['made', file])).to.deep.equal({ code: 0, output: '' });
+      expect(statSync(file).mode & 0o777).to.equal(0o600);
+      const text = readFileSync(file, 'utf8');
+      expect(
+        await clientOf(parseEnv(text) as Record<string, string>).get('/issuer/credentials'),
+      ).to.deep.equal([]);
+      // Nothing is called: the address leads nowhere, and no tenant is made.
+      await refused(
+        make(['another', file], { VIDIMUS_URL: 'http://localhost:1' }),
+        /made\.env is there already/,
+      );
+      expect(readFileSync(file, 'utf8')).to.equal(text);
+    });
+
+    it('says in one line what is wrong and what to do, and leaves no file', async () => {
+      const file = join(folder, 'none.env');
+      expect((await make(['twice'])).code).to.equal(0);
+      await refused(
+        make(['twice', file]),
+        /a tenant of this id exists already; .* another id than "twice"$/m,
+      );
+      const elsewhere = /cannot be reached\. Start the service; .* set VIDIMUS_URL/;
+      await refused(make(['one', file], { VIDIMUS_URL: 'http://localhost:1' }), elsewhere);
+      await refused(
+        make(['one', file], { AUTH_CLIENT_SECRET: 'x'.repeat(32) }),
+        /does not know this AUTH_CLIENT_ID/,
+      );
+      await refused(make(['one', file], { AUTH_CLIENT_SECRET: '' }), /run node with --env-file=data/);
+      await refused(make(['Not an id', file]), /^make-tenant: invalid_input: /);
+      await refused(make(['one', join(folder, 'nowhere', 'x.env')]), /ENOENT/);
+      expect(existsSync(file)).to.equal(false);
+    });
+  });
+
   const start = async (file: string, environment: Record<string, string>) => {
     const port = await freePort(createServer);
     const all = { ...node, ...environment, PORT: String(port) };
