@@ -137,17 +137,19 @@ export async function startService(
     const database = placeOf(settings.DATABASE_URL);
     if (listens) log.info('started', { host: settings.HOST, port, publicUrl: settings.PUBLIC_URL, database });
     else log.info('worker started', { pid: process.pid, database });
+    // Of several workers each says the same.
+    const who = listens ? undefined : { pid: process.pid };
     return {
       port,
       container,
       take: (connection) => server.take(connection),
       measure: async () => (await telemetry.measure?.()) ?? [],
       drain() {
-        log.info('draining');
+        log.info('draining', who);
         container.get(Draining).begin();
       },
       async close(graceMs = GRACE_MS, noticeMs = 0) {
-        log.info('stopping');
+        log.info('stopping', who);
         // Event streams would keep their requests open for ever.
         sessionWatcher.close();
         await server.close(graceMs, noticeMs);
@@ -155,7 +157,7 @@ export async function startService(
         await obtain(container, FetchedSessions).flush();
         await stopJobs();
         await stopNotes();
-        log.info('stopped');
+        log.info('stopped', who);
         await closers.closeAll();
       },
     };

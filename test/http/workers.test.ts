@@ -211,6 +211,17 @@ describe('several workers that are stopped', function () {
     expect(service.lines.filter(({ msg }) => msg === 'stopped')).to.have.length(3);
   });
 
+  it('say who of them drains, stops and has stopped', async () => {
+    await service.stop();
+    const environment = { DATABASE_URL: database?.url ?? '', DRAIN_SECONDS: '1' };
+    const draining = await WorkerService.start(environment);
+    expect(await draining.stop()).to.equal(0);
+    for (const said of ['draining', 'stopping', 'stopped']) {
+      const pids = draining.lines.flatMap(({ msg, pid }) => (msg === said && pid !== undefined ? [pid] : []));
+      expect(pids, said).to.have.members(draining.workers);
+    }
+  });
+
   it('end at once by a second signal', async () => {
     // Its request has begun and is waited for.
     const waiting = connect(Number(new URL(service.address).port), '127.0.0.1');
