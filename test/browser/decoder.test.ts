@@ -255,6 +255,20 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(page.url()).to.include('q=order');
   });
 
+  it('keeps what somebody types into the list of sessions as soon as it is there', async () => {
+    const page = await visitors.as(['issuance:offer'], 'health');
+    await page.evaluate(`new MutationObserver((_, observer) => {
+      const field = document.querySelector('main input[type=search]');
+      if (field === null) return;
+      observer.disconnect();
+      field.value = 'order of Ada';
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+    }).observe(document.body, { subtree: true, childList: true })`);
+    await page.getByRole('link', { name: 'Sessions', exact: true }).click();
+    await page.getByRole('table', { name: 'Sessions' }).getByText('order of Ada').waitFor();
+    expect(await page.getByLabel('Id, reference, link, code or nonce').inputValue()).to.equal('order of Ada');
+  });
+
   it('leads by an own link to its page, and by the beginning of an id to its session', async () => {
     const { body } = await call('GET', '/session?limit=1');
     const session = body[0].id as string;

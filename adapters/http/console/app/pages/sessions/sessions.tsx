@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Badge } from '../../parts/badge.tsx';
 import { isSecret } from '../../parts/secret.ts';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -36,8 +36,12 @@ function SessionList({ identity }: Pick<PageProps, 'identity'>) {
   const [q, status, sort] = ['q', 'status', 'sort'].map((name) => query.get(name) ?? '');
   const [isHeld, setHeld] = useState(false);
   const [text, setText] = useState(q);
-  // A link within the page changes it, too.
-  useEffect(() => setText(q), [q]);
+  const [asked, setAsked] = useState(q);
+  // A link within the page changes it, too. Not by an effect, which comes after the first letters of whoever types at once.
+  if (asked !== q) {
+    setAsked(q);
+    setText(q);
+  }
   const seek = (event: Event) => {
     event.preventDefault();
     const wanted = (text ?? '').trim();
