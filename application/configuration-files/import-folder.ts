@@ -53,7 +53,7 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
       }
     };
     try {
-      if (!(await this.#isToDo(folder, contents))) return;
+      if (!(await this.#isToDo(folder, contents, isAlone))) return;
       await (isAlone ? run() : inTurn(this.ports, run));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
@@ -62,10 +62,13 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
     }
   }
 
-  async #isToDo(folder: string, contents: FolderContents): Promise<boolean> {
+  async #isToDo(folder: string, contents: FolderContents, isAlone: boolean): Promise<boolean> {
     const { log } = this.ports;
-    const { outcomes, documents, warnings } = await this.#check(folder, contents);
+    const { outcomes, documents, warnings, faults } = await new CheckFolder(this.ports).execute(contents);
     for (const warning of warnings) log.warn(`configuration folder: ${describeFault(warning)}`);
+    // What somebody else was importing meanwhile may have been in the way: who has the turn finds out.
+    if (faults.length > 0 && isAlone) throw new FolderFaults(folder, faults);
+    if (faults.length > 0) return true;
     const isToDo = [...outcomes.values()].some((outcome) => outcome !== 'unchanged');
     const counts = { tenants: documents.size, files: outcomes.size };
     if (!isToDo) log.info('configuration folder: everything is as it says', counts);

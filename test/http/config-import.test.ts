@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
+import { CheckFolder } from '../../application/configuration-files/check.ts';
 import { ImportFolder } from '../../application/configuration-files/import-folder.ts';
 import type { PortsOf } from '../../application/needs.ts';
 import type { Store } from '../../application/ports/store.ts';
@@ -356,6 +358,33 @@ for (const { name, open, copy } of databases()) {
       const before = await dump(database.url);
       await importFolder(ports, folder.path, environment);
       expect(await dump(database.url)).to.deep.equal(before);
+    });
+
+    it('takes what another import was in the way of for no fault of the folder', async () => {
+      const service = await start({ CONFIG_FOLDER: '' });
+      const ports = resolve(service.service.container, ImportFolder.needs);
+      const environment = { ...SECRETS, PUBLIC_URL };
+      const { execute } = CheckFolder.prototype;
+      const check = sinon.stub(CheckFolder.prototype, 'execute').callsFake(async function (
+        this: CheckFolder,
+        of,
+      ) {
+        const checked = await execute.call(this, of);
+        if (check.callCount > 1) return checked;
+        // Another process has made the client since this one looked for it.
+        const fault = {
+          file: 'acme/clients/acme-shop.json',
+          path: '',
+          message: 'a client of this id exists already',
+        };
+        return { ...checked, faults: [fault] };
+      });
+      try {
+        await importFolder(ports, folder.path, environment);
+      } finally {
+        check.restore();
+      }
+      expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
     it('waits for a process that died no longer than it takes to be sure', async () => {
