@@ -1,4 +1,5 @@
-import { endOfString, followedByColon, isJsonObject, isMemberName, isText, keepsNumbers } from './json.ts';
+import { isJsonObject } from './json.ts';
+import { endOfString, followedByColon, isMemberName, isText, keepsNumbers } from './json-ambiguity.ts';
 
 /** Characters; what is longer is not read a second time to tell where it is wrong. */
 const READ_TWICE = 64 * 1024;

@@ -1,5 +1,8 @@
 import { decodeBase64url } from './base64url.ts';
+import { isUnambiguous } from './json-ambiguity.ts';
 import { decodeUtf8 } from './utf8.ts';
+
+export { isMemberName, isText } from './json-ambiguity.ts';
 
 export type JsonPrimitive = string | number | boolean | null;
 export type Json = JsonPrimitive | readonly Json[] | JsonObject;
@@ -7,14 +10,6 @@ export type JsonObject = { readonly [member: string]: Json };
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Names that would reach an object's prototype; no document may carry them. */
-const PROTOTYPE_MEMBERS = new Set(['__proto__', 'constructor', 'prototype']);
-
-/** Whether `parseJson` takes documents with a member of this name. */
-export function isMemberName(name: string): boolean {
-  return !PROTOTYPE_MEMBERS.has(name);
 }
 
 /**
@@ -41,41 +36,7 @@ export function parseJson(text: string, maxDepth = 32, maxMembers?: number): Jso
   } catch {
     return undefined;
   }
-  // Hardly any document of a wallet has an escape.
-  const isSound = text.includes('\\') ? isUnambiguous(text, maxDepth) : isPlain(text, value, maxDepth);
-  return isSound ? value : undefined;
-}
-
-/** Sixteen digits and points, or an exponent of three, as texts may have, too; no shorter number becomes another one. */
-const LONG_NUMBER = /[0-9](?:[0-9.]{15}|[eE]\+?[0-9]{3})/;
-/** The same with the whole number that they belong to. */
-const WHOLE_NUMBER =
-  /-?(?=[0-9][0-9.]{15}|[0-9.]*[0-9][eE]\+?[0-9]{3})([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?/g;
-/** Significant digits that are always kept. */
-const KEPT_DIGITS = 15;
-
-/** @param between a part of valid JSON without strings. @returns whether its numbers are some, and integers as they stand there. */
-export function keepsNumbers(between: string): boolean {
-  if (!LONG_NUMBER.test(between)) return true;
-  for (const [source, whole = '', fraction = '', exponent] of between.matchAll(WHOLE_NUMBER)) {
-    const value = Number(source);
-    // What is too large to be read would count as endless: a token with such an `exp` never ends.
-    if (!Number.isFinite(value)) return false;
-    if (!Number.isInteger(value) || String(value) === source) continue;
-    const significant = withoutZeros(fraction);
-    const isInteger = significant === '' && exponent === undefined;
-    const isKept = isInteger
-      ? BigInt(Math.abs(value)) === BigInt(whole)
-      : (whole + significant).replace(/^0+/, '').length <= KEPT_DIGITS;
-    if (!isKept) return false;
-  }
-  return true;
-}
-
-function withoutZeros(fraction: string): string {
-  let end = fraction.length;
-  while (fraction[end - 1] === '0') end--;
-  return fraction.slice(0, end);
+  return isUnambiguous(text, value, maxDepth) ? value : undefined;
 }
 
 /** Like `parseJson`, for documents that must be objects. */
@@ -158,11 +119,6 @@ export function lengthOf(value: unknown): number {
   return Object.entries(value).reduce((sum, [name, member]) => sum + name.length + 4 + lengthOf(member), 2);
 }
 
-/** Databases keep no NUL, and half a surrogate pair is no character (RFC 7493 section 2.1). */
-export function isText(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
-}
-
 /** Characters; a number within so many is read fast enough. */
 const SHORT_TEXT = 64 * 1024;
 /** A megabyte of digits takes four milliseconds to read. */
@@ -180,102 +136,4 @@ function holdsAtMost(text: string, maxMembers: number): boolean {
     if (members > maxMembers || escapes > maxMembers * ESCAPES_PER_MEMBER) return false;
   }
   return true;
-}
-
-/** What an escape can write that is no text. */
-const HEX_ESCAPE = '\\u';
-
-const COLON = ':'.charCodeAt(0);
-/** Characters of a number that may become another one, such as `1e999`. */
-const SHORTEST_LONG_NUMBER = 5;
-
-/**
- * Whether valid JSON without any escape means one thing, by what it became: a name that stands twice in one object leaves fewer
- * members than colons stand between the texts.
- */
-function isPlain(text: string, value: Json, maxDepth: number): boolean {
-  let colons = 0;
-  for (let between = 0; between < text.length; ) {
-    const quote = text.indexOf('"', between);
-    const end = quote === -1 ? text.length : quote;
-    for (let at = between; at < end; at++) if (text.charCodeAt(at) === COLON) colons++;
-    if (end - between >= SHORTEST_LONG_NUMBER && !keepsNumbers(text.slice(between, end))) return false;
-    between = quote === -1 ? end : text.indexOf('"', quote + 1) + 1;
-  }
-  return countMembers(value, maxDepth) === colons;
-}
-
-/** @returns undefined where it nests deeper, or has a member of a name that no document may carry. */
-function countMembers(value: Json, maxDepth: number): number | undefined {
-  if (typeof value !== 'object' || value === null) return 0;
-  if (maxDepth === 0) return undefined;
-  const isList = Array.isArray(value);
-  if (!isList && !Object.keys(value).every(isMemberName)) return undefined;
-  let members = 0;
-  for (const member of (isList ? value : Object.values(value)) as readonly Json[]) {
-    const below = countMembers(member, maxDepth - 1);
-    if (below === undefined) return undefined;
-    members += isList ? below : below + 1;
-  }
-  return members;
-}
-
-/** Walks text that is known to be valid JSON and looks at strings, depth and long numbers only. */
-function isUnambiguous(text: string, maxDepth: number): boolean {
-  const open: (Set<string> | undefined)[] = [];
-  const mark = /["[\]{}]/g;
-  const mayHaveLongNumber = LONG_NUMBER.test(text);
-  let between = 0;
-  while (mark.test(text)) {
-    const at = mark.lastIndex - 1;
-    // Between texts; looked at in the few documents alone that have such digits anywhere.
-    if (mayHaveLongNumber && !keepsNumbers(text.slice(between, at))) return false;
-    const char = text[at];
-    if (char === '{' || char === '[') {
-      open.push(char === '{' ? new Set() : undefined);
-      if (open.length > maxDepth) return false;
-    } else if (char === '}' || char === ']') {
-      open.pop();
-    } else {
-      const end = endOfString(text, at);
-      if (!isSoundString(text, at, end, open.at(-1))) return false;
-      mark.lastIndex = end + 1;
-    }
-    between = mark.lastIndex;
-  }
-  return !mayHaveLongNumber || keepsNumbers(text.slice(between));
-}
-
-/** @param members of the object that the string stands in; a name is added to them. */
-function isSoundString(text: string, start: number, end: number, members: Set<string> | undefined): boolean {
-  const isName = members !== undefined && followedByColon(text, end);
-  const raw = text.slice(start + 1, end);
-  if (!isName && !raw.includes(HEX_ESCAPE)) return true;
-  const string = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
-  // Only an escape can write what is no text.
-  if (string !== raw && !isText(string)) return false;
-  if (!isName) return true;
-  if (members.has(string) || PROTOTYPE_MEMBERS.has(string)) return false;
-  members.add(string);
-  return true;
-}
-
-export function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text[at - 1 - backslashes] === '\\') backslashes++;
-  return backslashes % 2 === 1;
-}
-
-/** Each colon is looked for from two strings at most, so that it is found in the time of one walk. */
-export function followedByColon(text: string, end: number): boolean {
-  const next = text[end + 1] ?? '';
-  if (next.trim() !== '') return next === ':';
-  const colon = text.indexOf(':', end + 1);
-  return colon !== -1 && text.slice(end + 1, colon).trim() === '';
 }
