@@ -1,8 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { isInTheWay } from './database-faults.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { Database, Dialect } from './opened.ts';
 
@@ -17,16 +15,6 @@ const TABLE: Readonly<Record<Dialect, string>> = {
 const DONE = `select name from ${MIGRATIONS}`;
 /** `vidi` in ASCII; any number that no other user of advisory locks in this database takes. */
 const LOCK = 0x76696469;
-
-/**
- * How long a migration waits for a table that others use. Whoever comes to that table meanwhile waits behind it, and PostgreSQL
- * looks for those who wait for each other after one second: shorter than that, nobody else is given up for it.
- */
-const LOCK_WAIT_MS = 500;
-const PAUSE_MS = 500;
-/** Afterwards it waits for as long as it takes: on a database that is never quiet it would begin anew for ever. */
-const PATIENCE_MS = 120_000;
-const LOCK_NOT_AVAILABLE = '55P03';
 
 type Pool = { connect(): Promise<Client> };
 type Client = {
@@ -67,32 +55,14 @@ async function migratePostgres({ native }: Database, last?: string): Promise<voi
     await client.query(TABLE.postgres);
     const { rows } = await client.query(DONE);
     const due = await load('postgres', pending('postgres', rows, last));
-    if (due.length > 0) await inOneTransaction(client, due);
+    // One message, however many statements there are.
+    if (due.length > 0) await client.query(['begin', ...due, 'commit'].join(';\n'));
     await client.query(`select pg_advisory_unlock(${LOCK})`);
     client.release();
   } catch (error) {
     // The lock, and what was begun, end with the connection.
     client.release(true);
     throw error;
-  }
-}
-
-/** Begins anew when others use the tables, who go on meanwhile: a release before may serve, and a backup may read for long. */
-async function inOneTransaction(client: Client, statements: readonly string[]): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const waitMs = performance.now() < deadline ? LOCK_WAIT_MS : 0;
-    try {
-      // One message, however many statements there are.
-      const text = ['begin', `set local lock_timeout = ${waitMs}`, ...statements, 'commit'].join(';\n');
-      await client.query(text);
-      return;
-    } catch (error) {
-      const isInUse = (error as { readonly code?: unknown }).code === LOCK_NOT_AVAILABLE;
-      if (!isInUse && !isInTheWay(error)) throw error;
-      await client.query('rollback');
-    }
-    await pause(PAUSE_MS);
   }
 }
 

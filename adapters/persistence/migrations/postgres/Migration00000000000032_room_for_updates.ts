@@ -21,6 +21,8 @@ export class Migration00000000000032_room_for_updates extends Migration {
   readonly name = 'Migration00000000000032_room_for_updates';
 
   up(): void {
+    // Each change looks at its tenant first: who begins one meanwhile waits there, and holds nothing that is wanted here.
+    this.addSql('lock table "tenants" in access exclusive mode;');
     for (const [table, percent] of Object.entries(FILLED))
       this.addSql(`alter table "${table}" set (fillfactor = ${percent});`);
     const stored = SEALED.map(
