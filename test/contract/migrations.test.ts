@@ -38,5 +38,35 @@ for (const kind of databases()) {
         await closed.drop();
       }
     });
+
+    it('wait for a change that is under way, and hold nothing that it wants', async function () {
+      this.timeout(30_000);
+      const used = await kind.openEmpty();
+      if (used === undefined) return this.skip();
+      await bringUp({ url: used.url, poolSize: 2 }, 'Migration00000000000031_tenant_ends');
+      const [change, watch] = [await openRaw(used.url), await openRaw(used.url)];
+      try {
+        // In the order in which a token request comes to its tables.
+        await change.run('begin');
+        await change.run('select 1 from tenants');
+        await change.run('lock table grants in row exclusive mode');
+        const ended = bringUp({ url: used.url, poolSize: 2 }).then(
+          () => undefined,
+          (error: Error) => error.message,
+        );
+        const waiting = `select 1 from pg_locks where not granted and locktype = 'relation'
+          and database = (select oid from pg_database where datname = current_database())`;
+        while ((await watch.run(waiting)).length === 0);
+        await change.run('lock table sessions in row exclusive mode');
+        await change.run('commit');
+        expect(await ended).to.equal(undefined);
+        const filled = `select 1 from pg_class where relname = 'sessions' and reloptions is not null`;
+        expect(await watch.run(filled)).to.have.lengthOf(1);
+      } finally {
+        await change.close();
+        await watch.close();
+        await used.drop();
+      }
+    });
   });
 }
