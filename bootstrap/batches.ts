@@ -3,6 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** Longest rest between two batches. */
 const MAX_PAUSE_MS = 50;
 
+/** Monotonic time in milliseconds, and a pause of so many milliseconds. */
+export type Timing = { now(): number; pause(milliseconds: number): Promise<unknown> };
+
+const REAL_TIME: Timing = { now: () => performance.now(), pause };
+
 /** How long a run of a job may go on. */
 export type Budget = {
   readonly milliseconds: number;
@@ -16,13 +21,17 @@ export type Budget = {
  * the time at least, however much is due.
  * @param batch @returns whether there may be more.
  */
-export async function inBatches(budget: Budget, batch: () => Promise<boolean>): Promise<void> {
-  const start = performance.now();
+export async function inBatches(
+  budget: Budget,
+  batch: () => Promise<boolean>,
+  time: Timing = REAL_TIME,
+): Promise<void> {
+  const start = time.now();
   for (;;) {
-    const before = performance.now();
+    const before = time.now();
     if (!(await batch())) return;
-    const after = performance.now();
+    const after = time.now();
     if (budget.signal.aborted || after - start >= budget.milliseconds) return;
-    await pause(Math.min(MAX_PAUSE_MS, after - before));
+    await time.pause(Math.min(MAX_PAUSE_MS, after - before));
   }
 }

@@ -48,6 +48,8 @@ export type Role = {
   readonly isFirst: boolean;
   /** Otherwise connections are handed over to it. */
   readonly listens: boolean;
+  /** Periodic maintenance runs unless this is false. Tests switch it off: its timers follow the clock of the machine. */
+  readonly runsJobs?: boolean;
   /** Metrics of all processes of the service, where there are several; else those of this one. */
   readonly readMetrics?: () => Promise<string>;
 };
@@ -90,7 +92,7 @@ async function importFolder(
 export async function startService(
   settings: Settings,
   environment: Environment = {},
-  { isFirst, listens, readMetrics }: Role = ALONE,
+  { isFirst, listens, runsJobs = true, readMetrics }: Role = ALONE,
 ): Promise<RunningService> {
   const closers = new Closers();
   try {
@@ -132,7 +134,7 @@ export async function startService(
     const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
     if (listens) await openMetricsServer(settings, telemetry.metricsText, closers);
     const stopWatching = startWatching(container, settings, server);
-    const stopJobs = startJobs(container);
+    const stopJobs = runsJobs ? startJobs(container) : async () => {};
     const stopNotes = startSealingNotes(container.get(Store), log);
     const database = placeOf(settings.DATABASE_URL);
     if (listens) log.info('started', { host: settings.HOST, port, publicUrl: settings.PUBLIC_URL, database });

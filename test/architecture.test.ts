@@ -21,9 +21,7 @@ async function violations(paths: string[]): Promise<ICruiseResult> {
   return output as ICruiseResult;
 }
 
-describe('architecture', function () {
-  this.timeout(60_000);
-
+describe('architecture', () => {
   it('keeps the layers apart', async () => {
     const { summary, modules } = await violations(LAYERS);
     expect(modules.filter((module) => module.source.startsWith('domain/')).length).to.be.greaterThan(20);

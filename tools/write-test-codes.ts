@@ -7,7 +7,7 @@ const END = '<!-- /codes -->';
 /** Every code in the name of a test, with what the name says and the files it stands in. */
 export function testCodes(root: URL): string {
   const found = new Map<string, { text: string; files: Set<string> }>();
-  for (const file of globSync('test/{unit,http,contract,vectors}/**/*.ts', { cwd: root }).sort()) {
+  for (const file of globSync('test/{unit,http,contract,deep,vectors}/**/*.ts', { cwd: root }).sort()) {
     for (const [, code = '', text = ''] of readFileSync(new URL(file, root), 'utf8').matchAll(CODE)) {
       const known = found.get(code) ?? { text: text.trim(), files: new Set() };
       known.files.add(file.replace(/^test\//, ''));

@@ -7,7 +7,7 @@ import { FAULTS, type PlantedFault } from './faults.ts';
 
 /**
  * Most of what a fault costs is the start of a service, so that a few that have nothing to do with each other share one.
- * A case that finds one of them is held where nothing is planted: see `test/http/attack-tool.test.ts`.
+ * A case that finds one of them is held where nothing is planted: see `test/deep/attack-tool.test.ts`.
  */
 const SERVICES = 7;
 const AT_ONCE = 2;
@@ -28,8 +28,7 @@ async function runOn(faults: readonly PlantedFault[]): Promise<AttackRun> {
   }
 }
 
-describe('the attack tool on services with planted faults', function () {
-  this.timeout(120_000);
+describe('the attack tool on services with planted faults', () => {
   const runs = new Map<PlantedFault, AttackRun>();
 
   before(async () => {

@@ -13,7 +13,6 @@ for (const kind of databases()) {
     const open = (...masterSecrets: string[]) =>
       OrmStore.open({ url: database?.url ?? '', poolSize: 2 }, new MasterCipher({ masterSecrets }));
     before(async function () {
-      this.timeout(60_000);
       database = await kind.open();
       if (database === undefined) return this.skip();
       const store = await open(FORMER);

@@ -6,7 +6,6 @@ for (const kind of databases()) {
   describe(`The migrations for ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     before(async function () {
-      this.timeout(60_000);
       database = await kind.openEmpty();
       if (database === undefined) this.skip();
     });
@@ -24,7 +23,6 @@ for (const kind of databases()) {
     if (kind.name !== 'postgres') return;
 
     it('need not read what extensions there are', async function () {
-      this.timeout(30_000);
       const closed = await kind.openEmpty();
       if (closed === undefined) return this.skip();
       const { run, close } = await openRaw(closed.url);
@@ -40,7 +38,6 @@ for (const kind of databases()) {
     });
 
     it('wait for a change that is under way, and hold nothing that it wants', async function () {
-      this.timeout(30_000);
       const used = await kind.openEmpty();
       if (used === undefined) return this.skip();
       await bringUp({ url: used.url, poolSize: 2 }, 'Migration00000000000031_tenant_ends');

@@ -31,7 +31,6 @@ const CALLS: Readonly<Record<string, readonly Parameter[]>> = {
 describe('A statement of wallet paths on PostgreSQL', () => {
   let database: TestDatabase | undefined;
   before(async function () {
-    this.timeout(60_000);
     database = await postgres?.open();
     if (database === undefined) this.skip();
   });

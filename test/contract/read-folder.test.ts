@@ -174,7 +174,7 @@ describe('the configuration folder', () => {
     expect(read().documents).to.have.length(MAX_FILES);
     expect(faults()).to.include('a/tenant.json||has more than 1024 KiB');
     expect(faults().filter((fault) => fault.includes(`more than ${MAX_FILES} files`))).to.have.length(1);
-  }).timeout(20_000);
+  });
 
   it('has to be there', () => {
     const missing = readFolder(join(folder, 'none'), {});

@@ -81,8 +81,7 @@ describe('the file of a SQLite database', () => {
     for (const [name, mode] of Object.entries(seen)) expect(mode, name).to.equal(0o600);
   });
 
-  it('goes to one of several services that ask for it at the same moment', async function () {
-    this.timeout(30_000);
+  it('goes to one of several services that ask for it at the same moment', async () => {
     const file = join(folder, 'vidimus.sqlite');
     for (let round = 0; round < 6; round++) {
       const askers = [1, 2, 3].map(() => askerOf(file));

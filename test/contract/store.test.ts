@@ -58,7 +58,6 @@ for (const kind of databases()) {
       return value;
     };
     before(async function () {
-      this.timeout(60_000);
       database = await kind.open();
       if (database === undefined) return this.skip();
       store = await OrmStore.open({ url: database.url, poolSize: 8 }, cipher);

@@ -17,6 +17,8 @@ export type ServiceProcess = {
 
 /** Below those that systems give to outgoing connections, one of which could take a port before it is listened on. */
 const PORTS = { first: 10_000, processes: 16, ofEach: 1_000 } as const;
+/** Longest wait for the start of a service. Long, so that a busy machine does not fail it. */
+const START_MS = 120_000;
 /** The one of these that `fetch` does not call (WHATWG Fetch section 2.9). */
 const BAD_PORT = 10_080;
 
@@ -58,7 +60,7 @@ export async function startProcess(options: {
   const output: string[] = [];
   child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + START_MS;
   while (!(await healthy(options.address))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       child.kill('SIGKILL');

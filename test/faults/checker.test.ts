@@ -12,8 +12,7 @@ import { World } from './world.ts';
 const SPREAD_MS = 300;
 
 /** A checker that finds nothing proves nothing: it is told of things that did not happen. */
-describe('the checker of the fault suite', function () {
-  this.timeout(60_000);
+describe('the checker of the fault suite', () => {
   let database: TestDatabase | undefined;
   let world: World;
   let checker: Checker;

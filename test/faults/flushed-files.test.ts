@@ -16,8 +16,7 @@ const WRITER = `
   process.stdout.write('written');
   setInterval(() => {}, 1000);`;
 
-describe('a power cut', function () {
-  this.timeout(30_000);
+describe('a power cut', () => {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-flushed-'));
   before(function () {
     if (!canFollowFlushes()) this.skip();

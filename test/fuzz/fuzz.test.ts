@@ -49,8 +49,7 @@ describe('Decoders, on every input that was ever kept', () => {
   });
 });
 
-describe('Decoders, on inputs that are made from those', function () {
-  this.timeout(60_000);
+describe('Decoders, on inputs that are made from those', () => {
   let report: FuzzReport;
 
   before(async () => {
@@ -80,8 +79,7 @@ describe('Decoders, on inputs that are made from those', function () {
   });
 });
 
-describe('The fuzzer', function () {
-  this.timeout(60_000);
+describe('The fuzzer', () => {
   let report: FuzzReport;
 
   before(async () => {

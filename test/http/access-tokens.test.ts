@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
+import { processorTimeUntil } from '../support/processor-time.ts';
+import { type Answer, createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const SECRET = 'a-secret-that-was-agreed-on';
 
@@ -94,14 +95,14 @@ describe('the token endpoint for administrators', () => {
       json: { clientId: 'busy', roles: ['issuance:offer'], secret: SECRET },
     });
     expect(fresh.status, fresh.text).to.equal(201);
-    const started = performance.now();
-    await attempt('nobody', 'guess');
-    const single = performance.now() - started;
+    const single = await processorTimeUntil(() => attempt('nobody', 'guess'));
     const strangers = Array.from({ length: 150 }, (_, i) => attempt(`stranger-${i}`, `guess ${i}`));
-    const began = performance.now();
-    const answer = await attempt('busy', SECRET);
-    expect(answer.status, answer.text).to.equal(200);
-    expect(performance.now() - began, 'not behind all of them').to.be.lessThan(50 * single);
+    let answer: Answer | undefined;
+    const spent = await processorTimeUntil(async () => {
+      answer = await attempt('busy', SECRET);
+    });
+    expect(answer?.status, answer?.text).to.equal(200);
+    expect(spent, 'behind fewer than fifty of the other attempts').to.be.lessThan(50 * single);
     const others = await Promise.all(strangers);
     expect(new Set(others.map(({ status }) => status))).to.deep.equal(new Set([401]));
   });

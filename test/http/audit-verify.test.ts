@@ -37,7 +37,6 @@ for (const kind of databases()) {
     let token: string;
 
     before(async function () {
-      this.timeout(60_000);
       database = await kind.open();
       if (database === undefined) return this.skip();
       service = await startTestService({ DATABASE_URL: database.url });
@@ -149,8 +148,7 @@ for (const kind of databases()) {
     });
   });
 
-  describe(`npm run audit:verify on ${kind.name}, when whole chains were taken away`, function () {
-    this.timeout(60_000);
+  describe(`npm run audit:verify on ${kind.name}, when whole chains were taken away`, () => {
     let database: TestDatabase;
     let service: TestService | undefined;
 

@@ -37,7 +37,6 @@ for (const { name, open } of databases()) {
     let token: string;
 
     before(async function () {
-      this.timeout(60_000);
       database = await open();
       if (database === undefined) return this.skip();
       service = await startTestService({ DATABASE_URL: database.url });

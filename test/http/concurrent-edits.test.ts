@@ -24,8 +24,7 @@ describe('Who edits what somebody else changed meanwhile', () => {
   });
   after(() => service.close());
 
-  it('is told so, whatever it is, and changes nothing', async function () {
-    this.timeout(60_000);
+  it('is told so, whatever it is, and changes nothing', async () => {
     for (const edit of edits) {
       const { read, write, tagOf } = writer(world, root, edit);
       for (const [which, { method, path }] of edit.writes.entries()) {

@@ -74,7 +74,6 @@ for (const { name, open } of databases()) {
     let running: TestService | undefined;
 
     before(async function () {
-      this.timeout(60_000);
       const opened = await open();
       if (opened === undefined) return this.skip();
       database = opened;
@@ -184,7 +183,7 @@ for (const { name, open } of databases()) {
         database = first;
         await elsewhere.drop();
       }
-    }).timeout(60_000);
+    });
 
     it('has no secret in its files, and the same files each time', async () => {
       const [one, other] = [newFolder(), newFolder()];
@@ -227,7 +226,7 @@ for (const { name, open } of databases()) {
       expect(card.claimsWebhook.auth.config.value).to.equal(placeholder('ACME_CARD_CLAIMS_WEBHOOK_KEY'));
       expect(card.description).to.equal(`not a $${placeholder('PLACEHOLDER')}`);
       expect(files['acme/secrets.env.example']).to.match(/^ACME_CARD_CLAIMS_WEBHOOK_KEY=$/m);
-    }).timeout(60_000);
+    });
 
     // The rest is the same whatever the database.
     if (name !== 'sqlite') return;
@@ -243,7 +242,7 @@ for (const { name, open } of databases()) {
       expect(forced.code).to.equal(0);
       expect(forced.stderr).to.match(/clients\/gone.json was there before/);
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('"id": "acme"');
-    }).timeout(60_000);
+    });
 
     it('has to be there, and needs the secrets of the service', async () => {
       const folder = newFolder();
@@ -284,7 +283,7 @@ for (const { name, open } of databases()) {
         `the export failed: there is no database ${join(folder.path, 'nothing', 'here.sqlite')}\n`,
       ]);
       expect(readdirSync(folder.path)).to.deep.equal([]);
-    }).timeout(60_000);
+    });
   });
 }
 

@@ -397,9 +397,7 @@ for (const { name, open, copy } of databases()) {
       if (name === 'sqlite') {
         // No other process can have the file.
         await stop();
-        const begin = performance.now();
         await start();
-        expect(performance.now() - begin).to.be.lessThan(5_000);
       } else {
         const later = Date.now() + 10_000;
         const clock = { now: () => new Date(later) };

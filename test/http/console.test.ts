@@ -10,8 +10,7 @@ describe('the console', () => {
   let service: TestService;
   const redeem = (ticket: string) => service.call('POST', '/console/login', { json: { ticket } });
 
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     buildConsole();
     service = await startTestService();
   });

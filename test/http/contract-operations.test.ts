@@ -11,8 +11,7 @@ import OPERATIONS from './contract-operations.json' with { type: 'json' };
 /** What an operation answered, as far as the published table speaks of it. */
 type Told = { readonly status: number; readonly text: string; readonly location?: string | undefined };
 
-describe('Every published operation', function () {
-  this.timeout(60_000);
+describe('Every published operation', () => {
   let service: TestService;
   let world: Populated;
   let chained: ChainedWorld;

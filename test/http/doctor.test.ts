@@ -7,8 +7,7 @@ import { created, trustListBody } from '../support/populated.ts';
 import { endPrograms } from '../support/program.ts';
 import { runProcess } from '../support/run-command.ts';
 
-describe('The doctor', function () {
-  this.timeout(90_000);
+describe('The doctor', () => {
   let subject: DoctoredService;
 
   beforeEach(async () => {

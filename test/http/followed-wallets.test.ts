@@ -15,8 +15,7 @@ const ACME = 'acme' as TenantId;
 const display = [{ name: 'Issuer', locale: 'en' }];
 
 for (const kind of databases()) {
-  describe(`Credentials of a wallet that is revoked, on ${kind.name}`, function () {
-    this.timeout(60_000);
+  describe(`Credentials of a wallet that is revoked, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let provider: WalletProvider;

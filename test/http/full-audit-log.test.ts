@@ -11,8 +11,7 @@ const FILL = [
 ];
 const EMPTY = ['drop trigger full_disk on audit_entries', 'drop function refuse_entry()'];
 
-describe('a revocation for whose audit entry the disk of PostgreSQL has no room', function () {
-  this.timeout(60_000);
+describe('a revocation for whose audit entry the disk of PostgreSQL has no room', () => {
   let database: TestDatabase | undefined;
   let service: TestService;
   let tenant: { readonly id: string; readonly token: string };

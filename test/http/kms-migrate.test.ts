@@ -16,7 +16,6 @@ for (const kind of databases()) {
     let environment: Record<string, string>;
 
     before(async function () {
-      this.timeout(60_000);
       const opened = await kind.open();
       if (opened === undefined) return this.skip();
       database = opened;
@@ -54,8 +53,7 @@ for (const kind of databases()) {
       expect((await chains()).every(({ kmsProvider }) => kmsProvider === 'local')).to.equal(true);
     });
 
-    it('refuses nothing that was valid, while wallets come and go', async function () {
-      this.timeout(60_000);
+    it('refuses nothing that was valid, while wallets come and go', async () => {
       const before = await chains();
       await shop.configure({ id: 'asked' });
       const held = await shop.issue('card');

@@ -106,7 +106,7 @@ describe('metrics', () => {
       const text = await read();
       expect(text).to.not.match(/n\d+x\d+|PROPFIND/);
       expect(samplesOf(text).length - before).to.be.lessThan(300);
-    }).timeout(60_000);
+    });
   });
 
   it('tell so many tenants apart, and no more', async () => {
@@ -154,8 +154,7 @@ describe('metrics', () => {
   });
 });
 
-describe('metrics of several workers', function () {
-  this.timeout(60_000);
+describe('metrics of several workers', () => {
   let database: TestDatabase | undefined;
   let service: WorkerService;
   let own: string;

@@ -15,8 +15,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 type Operation = (parameters?: object | null, body?: object) => Promise<AxiosResponse<any>>;
 type Client = AxiosInstance & Readonly<Record<string, Operation>>;
 
-describe('The OpenAPI document', function () {
-  this.timeout(60_000);
+describe('The OpenAPI document', () => {
   let service: TestService;
   // biome-ignore lint/suspicious/noExplicitAny: a document of every shape
   let document: any;

@@ -17,8 +17,7 @@ import type { Answer, TestService } from '../support/test-service.ts';
 const CODE_FLOW = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['pid'] };
 
 /** One tenant from its first call to its last; each part goes on where the one before ended. */
-describe('The examples of the API document', function () {
-  this.timeout(60_000);
+describe('The examples of the API document', () => {
   let world: ChainedWorld;
   let service: TestService;
   let registrar: TestRegistrar;

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { credentialBody, presentationBody } from '../support/populated.ts';
+import { processorTimeUntil } from '../support/processor-time.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const QUOTAS = {
@@ -14,8 +15,7 @@ const QUOTAS = {
 const named = (length: number) => ({ given_name: 'Ada', family_name: 'x'.repeat(length) });
 
 for (const kind of databases()) {
-  describe(`Quotas of tenants on ${kind.name}`, function () {
-    this.timeout(60_000);
+  describe(`Quotas of tenants on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let token: string;
@@ -119,14 +119,16 @@ for (const kind of databases()) {
       const properties = Object.fromEntries(
         Array.from({ length: 1_500 }, (_, index) => [`p${index}`, { pattern: 'a' }]),
       );
-      const start = performance.now();
-      const answer = await call('POST', '/issuer/credentials', {
-        ...credentialBody('slow', key),
-        schema: { properties },
+      let answer: Answer | undefined;
+      const spent = await processorTimeUntil(async () => {
+        answer = await call('POST', '/issuer/credentials', {
+          ...credentialBody('slow', key),
+          schema: { properties },
+        });
       });
-      expect(answer.status, answer.text).to.equal(400);
-      expect(answer.text).to.include('the schema has more than 500 subschemas');
-      expect(performance.now() - start).to.be.lessThan(400);
+      expect(answer?.status, answer?.text).to.equal(400);
+      expect(answer?.text).to.include('the schema has more than 500 subschemas');
+      expect(spent).to.be.lessThan(400);
     });
   });
 }

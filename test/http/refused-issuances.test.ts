@@ -147,7 +147,7 @@ describe('an issuance that is refused', () => {
       expect(sign.callCount, 'signatures for nothing').to.be.at.most(BATCH);
       expect(backend.calls.length, 'the backend is not asked').to.equal(asked);
       await expectRoom(first, MAX_ISSUANCES);
-    }).timeout(60_000);
+    });
   }
 
   it('asks no backend for a promise that nobody could keep', async () => {
@@ -161,5 +161,5 @@ describe('an issuance that is refused', () => {
     expect(backend.calls).to.have.length(MAX_ISSUANCES);
     // The limit on promises is none on credentials that need no backend.
     expect((await ask(await offered('inline'), 'inline')).status).to.equal(200);
-  }).timeout(60_000);
+  });
 });

@@ -170,8 +170,7 @@ describe('The login at a registrar', () => {
     });
   }
 
-  it('is given up when the provider does not answer', async function () {
-    this.timeout(15_000);
+  it('is given up when the provider does not answer', async () => {
     registrar.answers.set('/token', () => {});
     expectUnavailable(await world.call('POST', CONFIG, registrar.login()), 'did not answer in time');
   });

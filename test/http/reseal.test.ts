@@ -68,7 +68,6 @@ for (const kind of databases()) {
     let adminSecret = '';
 
     before(async function () {
-      this.timeout(60_000);
       const opened = await kind.open();
       if (opened === undefined) return this.skip();
       database = opened;
@@ -97,8 +96,7 @@ for (const kind of databases()) {
       expect(ended.stderr).to.include('Put the new one in front');
     });
 
-    it('leaves nothing under the former secret, beside a service that works', async function () {
-      this.timeout(60_000);
+    it('leaves nothing under the former secret, beside a service that works', async () => {
       expect(await leftUnder(database.url)).to.include.members(['key_chains.body', 'sessions.request']);
       service = await start(`${PRESENT},${FORMER}`);
       let isOver = false;
@@ -118,7 +116,6 @@ for (const kind of databases()) {
     });
 
     it('seals a key anew whose key chain was changed before', async function () {
-      this.timeout(60_000);
       const OTHER = 'the secret that comes after the present one 01';
       const other = await kind.open();
       if (other === undefined) return this.skip();

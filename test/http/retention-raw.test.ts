@@ -16,8 +16,7 @@ const NOT_FOUND = 'Wilhelmina Unmistakable';
 type Row = Readonly<Record<string, unknown>>;
 
 for (const kind of databases()) {
-  describe(`What is left of a session in the tables on ${kind.name}`, function () {
-    this.timeout(60_000);
+  describe(`What is left of a session in the tables on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     const worlds = new Map<string, Populated>();

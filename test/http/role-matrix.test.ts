@@ -125,8 +125,7 @@ describe('Every route that needs a role', () => {
   });
 
   for (const role of ROLES) {
-    it(`serves a client that holds only ${role} exactly where the role is named`, async function () {
-      this.timeout(60_000);
+    it(`serves a client that holds only ${role} exactly where the role is named`, async () => {
       for (const route of routes) {
         const answer = await call(route, tokens.get(role), role);
         const allowed = rolesOf(route)?.includes(role);

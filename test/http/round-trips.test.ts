@@ -13,7 +13,6 @@ describe('the round trips to PostgreSQL', () => {
   let shop: Shop;
 
   before(async function () {
-    this.timeout(60_000);
     database = await postgres?.open();
     if (database === undefined) return this.skip();
     proxy = await countingProxy(database.url);

@@ -237,7 +237,8 @@ describe('the service itself', () => {
     release();
     expect((await running).status).to.equal(200);
     await closing;
-    expect(performance.now() - began).to.be.lessThan(1_500);
+    // A connection that is kept open would hold the stop up for 65 seconds.
+    expect(performance.now() - began).to.be.lessThan(30_000);
     await backend.close();
   });
 

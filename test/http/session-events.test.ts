@@ -240,7 +240,8 @@ describe('the event stream of a session', () => {
       Promise.all(open.map((stream) => stream.next())),
       other.service.service.close(),
     ]);
-    expect(performance.now() - began).to.be.lessThan(1_500);
+    // A connection that is kept open would hold the stop up for 65 seconds.
+    expect(performance.now() - began).to.be.lessThan(30_000);
     expect(ended, 'an end, not an error').to.deep.equal([undefined, undefined, undefined]);
     await other.backend.close();
   });

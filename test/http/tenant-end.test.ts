@@ -14,8 +14,7 @@ const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISO
 const passes = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 for (const kind of databases()) {
-  describe(`A tenant that ends by itself, on ${kind.name}`, function () {
-    this.timeout(60_000);
+  describe(`A tenant that ends by itself, on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let root: string;

@@ -15,8 +15,7 @@ const MASTER_SECRET = 'a master secret for removals 0123456789';
 const LATER = () => new Date(Date.now() + 61_000);
 
 for (const kind of databases()) {
-  describe(`A tenant that is removed, on ${kind.name}`, function () {
-    this.timeout(60_000);
+  describe(`A tenant that is removed, on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let world: Populated;

@@ -12,10 +12,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from './compile-cache.ts';
+import { PATIENCE_MS } from './patience.ts';
 import type { Ended } from './run-command.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const START_MS = 20_000;
 const STOP_MS = 10_000;
 /** What the service would write to, or what is not of the project. */
 const OWN = /^(data|dist|coverage|\.git|.*\.log)$/;
@@ -143,7 +143,7 @@ export class Terminal {
         this.log += chunk.toString();
       });
     }
-    const deadline = performance.now() + START_MS;
+    const deadline = performance.now() + PATIENCE_MS;
     while (!(await answers(address))) {
       if (service.exitCode !== null || performance.now() > deadline) {
         this.#endAll();

@@ -17,8 +17,7 @@ import { basename, delimiter, join } from 'node:path';
 import { Agent, request } from 'undici';
 import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
 import { freePort } from '../demo/process.ts';
-
-const START_MS = 20_000;
+import { PATIENCE_MS } from './patience.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 export type BaoAnswer = { readonly status: number; readonly body: Body };
@@ -92,7 +91,6 @@ export function describeWithOpenBao(title: string, suite: (this: Mocha.Suite, bi
   }
   describe(title, function () {
     // Starting a server, and what it does to keys of many bits on a busy machine.
-    this.timeout(60_000);
     suite.call(this, binary);
   });
 }
@@ -240,7 +238,7 @@ function isProgram(file: string): boolean {
 
 /** Waits until something holds, but not for ever; with a server, only as long as it runs. */
 export async function until(holds: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
-  const deadline = performance.now() + START_MS;
+  const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     if (
       await Promise.resolve()
@@ -248,7 +246,7 @@ export async function until(holds: () => boolean | Promise<boolean>, server?: Ch
         .catch(() => false)
     )
       return;
-    if (performance.now() > deadline) throw new Error(`waited ${START_MS} ms for nothing`);
+    if (performance.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms for nothing`);
     if (server !== undefined && server.exitCode !== null) throw new Error('the server has ended');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout } from 'node:timers/promises';
+import { PATIENCE_MS } from './patience.ts';
 
 export type Running = {
   readonly child: ChildProcess;
@@ -58,7 +59,10 @@ export async function runProgram(
 export async function answers(
   program: Running,
   address: string,
-  { status = 200, seconds = 30 }: { readonly status?: number; readonly seconds?: number } = {},
+  {
+    status = 200,
+    seconds = PATIENCE_MS / 1000,
+  }: { readonly status?: number; readonly seconds?: number } = {},
 ): Promise<void> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {

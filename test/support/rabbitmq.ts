@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type ChannelModel, connect } from 'amqplib';
 import { freePort } from '../demo/process.ts';
+import { PATIENCE_MS } from './patience.ts';
 import { certify, pem } from './test-certificates.ts';
 
 const run = promisify(execFile);
 /** Where packages put the scripts that run the server as whoever calls them. */
 const FOLDERS = ['/usr/lib/rabbitmq/bin', '/opt/rabbitmq/sbin', '/opt/homebrew/opt/rabbitmq/sbin'];
-const START_MS = 60_000;
 
 /** A RabbitMQ server of a test file, on loopback and free ports. */
 export type RabbitMq = {
@@ -72,7 +72,7 @@ async function startIn(scripts: string): Promise<RabbitMq> {
   const start = async () => {
     const begun = begin(join(scripts, 'rabbitmq-server'), []);
     server = begun;
-    const deadline = performance.now() + START_MS;
+    const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
       const connection = await connect(url).catch(() => undefined);
       if (connection !== undefined) return connection.close();
@@ -188,7 +188,10 @@ async function writeSettings(folder: string, ports: Ports) {
 export async function until(
   what: string,
   attempt: () => boolean | Promise<boolean>,
-  { withinMs = 20_000, about = () => '' }: { readonly withinMs?: number; readonly about?: () => string } = {},
+  {
+    withinMs = PATIENCE_MS,
+    about = () => '',
+  }: { readonly withinMs?: number; readonly about?: () => string } = {},
 ): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await attempt())) {

@@ -51,8 +51,7 @@ export function describeRaces(kind: DatabaseKind, suites: readonly RacedSuite[])
   // SQLite belongs to one process.
   for (const processes of kind.name === 'sqlite' ? [1] : [1, 2]) {
     const where = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
-    describe(`Races ${where}`, function () {
-      this.timeout(60_000);
+    describe(`Races ${where}`, () => {
       let database: TestDatabase | undefined;
       let first: TestService | undefined;
       let second: SecondProcess | undefined;

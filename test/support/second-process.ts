@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from './compile-cache.ts';
+import { PATIENCE_MS } from './patience.ts';
 import type { CallOptions, TestService } from './test-service.ts';
 
 const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
@@ -33,7 +34,7 @@ export async function startSecondProcess(
   const output: string[] = [];
   child.stderr.on('data', (chunk: Buffer) => output.push(chunk.toString()));
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + PATIENCE_MS;
   while (!(await isHealthy(address))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       child.kill('SIGKILL');

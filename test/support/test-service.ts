@@ -55,6 +55,7 @@ process.once('exit', () => {
 /** The real service in this process, on a fresh SQLite file unless another database is named. */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
+  { runsJobs = false }: { readonly runsJobs?: boolean } = {},
 ): Promise<TestService> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   folders.push(folder);
@@ -72,7 +73,7 @@ export async function startTestService(
     OUTBOUND_ALLOW: '127.0.0.1/32',
     ...environment,
   });
-  const service = await startService(settings, environment);
+  const service = await startService(settings, environment, { isFirst: true, listens: true, runsJobs });
   hashQuickly(service.container.get(Secrets));
   const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();

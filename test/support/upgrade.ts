@@ -19,8 +19,7 @@ export function describeUpgrade(
   suite: (upgrade: () => Upgrade, kind: Upgrade['kind']) => void,
 ): void {
   for (const { name: kind, openEmpty } of databases()) {
-    describe(`${subject}, on ${kind}`, function () {
-      this.timeout(60_000);
+    describe(`${subject}, on ${kind}`, () => {
       let database: TestDatabase | undefined;
       let running: TestService | undefined;
       let upgrade: Upgrade;

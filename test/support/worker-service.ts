@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from './compile-cache.ts';
+import { PATIENCE_MS } from './patience.ts';
 import { startedProgram } from './start-options.ts';
 import { type Answer, type Callable, type CallOptions, ROOT } from './test-service.ts';
 
 /** Found in what the operating system says of a process. */
 export const NODE_OPTION = '--max-semi-space-size=3';
-const PATIENCE_MS = 30_000;
 const WORKERS = '2';
 
 export type LogLine = {

@@ -9,10 +9,10 @@ const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
 
 /** What cannot be run here: its files, settings, commands and options are looked up where they are defined. */
 const NAMES = 'its names are looked up';
-const OPERATING = 'test/http/docs-operating.test.ts';
-const ROTATION = 'test/http/docs-rotation.test.ts';
-const BACKUP = 'test/http/docs-backup.test.ts';
-const FIRST_HOUR = 'test/http/docs-first-hour.test.ts';
+const OPERATING = 'test/deep/docs-operating.test.ts';
+const ROTATION = 'test/deep/docs-rotation.test.ts';
+const BACKUP = 'test/deep/docs-backup.test.ts';
+const FIRST_HOUR = 'test/deep/docs-first-hour.test.ts';
 
 /** By page, heading by heading: how each of its commands is held to what it says. A block that is new is missing here. */
 const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

@@ -155,8 +155,7 @@ function isPart(some: unknown, whole: unknown): boolean {
   return Object.entries(some).every(([name, value]) => isPart(value, (whole as Claims | undefined)?.[name]));
 }
 
-describe('Presentations that were changed', function () {
-  this.timeout(30_000);
+describe('Presentations that were changed', () => {
   let sdJwts: readonly Judged[];
   let mdocs: readonly Judged[];
   const good = new Map<string, Claims>();

@@ -1,53 +1,65 @@
 import { expect } from 'chai';
-import { inBatches } from '../../../bootstrap/batches.ts';
+import { inBatches, type Timing } from '../../../bootstrap/batches.ts';
 
 const { signal } = new AbortController();
-const busy = (milliseconds: number) => {
-  const until = performance.now() + milliseconds;
-  while (performance.now() < until);
-};
 
-describe('work in batches', () => {
+/** Time that passes only in pauses and where `now` is set. */
+class SetTiming implements Timing {
+  time = 0;
+  readonly pauses: number[] = [];
+  now(): number {
+    return this.time;
+  }
+  async pause(milliseconds: number): Promise<void> {
+    this.pauses.push(milliseconds);
+    this.time += milliseconds;
+  }
+}
+
+describe('inBatches', () => {
   it('goes on until a batch finds no more', async () => {
     let left = 50;
-    await inBatches({ milliseconds: 10_000, signal }, async () => --left > 0);
+    await inBatches({ milliseconds: 10_000, signal }, async () => --left > 0, new SetTiming());
     expect(left).to.equal(0);
   });
 
-  it('ends with its budget, for the next run to go on', async () => {
-    const start = performance.now();
+  it('ends when its budget of time is spent', async () => {
+    const timing = new SetTiming();
     let batches = 0;
-    await inBatches({ milliseconds: 60, signal }, async () => ++batches > 0);
-    expect(performance.now() - start).to.be.within(55, 1000);
-    expect(batches).to.be.greaterThan(1);
-    batches = 0;
-    await inBatches({ milliseconds: 0, signal }, async () => ++batches > 0);
-    expect(batches, 'a batch at least').to.equal(1);
+    const batch = async () => {
+      timing.time += 10;
+      return ++batches > 0;
+    };
+    await inBatches({ milliseconds: 60, signal }, batch, timing);
+    // A batch of 10 ms is followed by a pause of 10 ms.
+    expect(batches).to.equal(4);
   });
 
-  it('ends when it is told to', async () => {
+  it('runs one batch when its budget is zero', async () => {
+    let batches = 0;
+    await inBatches({ milliseconds: 0, signal }, async () => ++batches > 0);
+    expect(batches).to.equal(1);
+  });
+
+  it('ends after the batch in which the signal is aborted', async () => {
     const stopping = new AbortController();
     let batches = 0;
-    await inBatches({ milliseconds: 10_000, signal: stopping.signal }, async () => {
+    const batch = async () => {
       if (++batches === 3) stopping.abort();
       return true;
-    });
+    };
+    await inBatches({ milliseconds: 10_000, signal: stopping.signal }, batch);
     expect(batches).to.equal(3);
   });
 
-  it('leaves others as much time as it takes', async () => {
-    const taken: number[] = [];
-    const start = performance.now();
-    await inBatches({ milliseconds: 200, signal }, async () => {
-      const before = performance.now();
-      busy(10);
-      taken.push(performance.now() - before);
-      return true;
-    });
-    const elapsed = performance.now() - start;
-    const sum = (times: readonly number[]) => times.reduce((all, time) => all + time, 0);
-    // Of a batch that a busy machine held up, no more than the longest rest; after the last one there is none.
-    const rests = taken.slice(0, -1).map((time) => Math.min(50, time));
-    expect(elapsed).to.be.greaterThan(sum(taken) + 0.8 * sum(rests));
+  it('pauses as long as the batch took, and at most 50 ms', async () => {
+    const timing = new SetTiming();
+    const durations = [10, 50, 400, 0];
+    const batch = async () => {
+      timing.time += durations.shift() ?? 0;
+      return durations.length > 0;
+    };
+    await inBatches({ milliseconds: 10_000, signal }, batch, timing);
+    expect(timing.pauses).to.deep.equal([10, 50, 50]);
   });
 });

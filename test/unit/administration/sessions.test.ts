@@ -166,7 +166,7 @@ describe('Sessions for administrators', () => {
       const expected = all.filter((known) => own.flat().includes(known));
       expect(own.flat()).to.deep.equal(expected);
     }
-  }).timeout(20_000);
+  });
 
   it('are not listed as open once their time is over', async () => {
     expect((await pages(both(), { status: 'active' })).flat()).to.have.length(12);

@@ -13,6 +13,7 @@ import {
 } from '../../../domain/formats/cbor/values.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { anyCharacter } from '../../support/any-character.ts';
+import { processorTime } from '../../support/processor-time.ts';
 
 const number = fc.oneof(
   fc.maxSafeInteger(),
@@ -151,9 +152,10 @@ describe('CBOR', () => {
     }
     inputs.push(Buffer.concat([Buffer.from('5f', 'hex'), Buffer.alloc(mebibyte - 1, 0x40)]));
     const before = process.memoryUsage().rss;
-    const start = performance.now();
-    for (const input of inputs) expect(reasonOf(() => decodeCbor(input))).to.equal('malformed');
-    expect(performance.now() - start).to.be.lessThan(2_000);
+    const spent = processorTime(() => {
+      for (const input of inputs) expect(reasonOf(() => decodeCbor(input))).to.equal('malformed');
+    });
+    expect(spent).to.be.lessThan(2_000);
     expect(process.memoryUsage().rss - before).to.be.lessThan(200 * mebibyte);
   });
 

@@ -6,6 +6,7 @@ import { type CertificateList, readCrl } from '../../../domain/formats/der/crl.t
 import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { DerError } from '../../../domain/formats/der/reader.ts';
 import { crlNumber, der, makeCrl, namesOf, time } from '../../support/crl-maker.ts';
+import { processorTime } from '../../support/processor-time.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 
 const revokedBy = ({ entries }: CertificateList) => new RevokedEntries(entries);
@@ -97,14 +98,16 @@ describe('A certificate revocation list', () => {
 
   it('of fifty thousand holds the thread for a moment only, and a look into it for less', () => {
     const bytes = Buffer.concat(Array.from({ length: 50_000 }, (_, index) => entryOf(serialOf(index))));
-    const begin = performance.now();
-    const list = new RevokedEntries(bytes);
-    const read = performance.now() - begin;
-    expect(list.find(serialOf(60_000))).to.equal(undefined);
-    expect(list.find(serialOf(49_999))).to.include({ reason: 'unspecified' });
-    const all = performance.now() - begin;
-    expect(read).to.be.below(250);
-    expect(all - read).to.be.below(250);
+    let list = new RevokedEntries(Buffer.alloc(0));
+    const reading = processorTime(() => {
+      list = new RevokedEntries(bytes);
+    });
+    const searching = processorTime(() => {
+      expect(list.find(serialOf(60_000))).to.equal(undefined);
+      expect(list.find(serialOf(49_999))).to.include({ reason: 'unspecified' });
+    });
+    expect(reading).to.be.below(250);
+    expect(searching).to.be.below(250);
   });
 
   it('of a million parts is refused at the first that is too many', () => {

@@ -12,6 +12,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { thumbprint } from '../../../domain/shared/jwk.ts';
 import { decryptMessage, encryptMessage, responseKey } from '../../support/message-encryption.ts';
+import { processorTime } from '../../support/processor-time.ts';
 
 const encryption = new NodeEncryption();
 const key = encryption.generate();
@@ -197,9 +198,8 @@ describe('A compressed message', () => {
     expect(encryption.decrypt(times(1), key, inflate)).to.have.length(LIMIT);
     const bomb = times(200);
     expect(bomb.length).to.be.lessThan(LIMIT);
-    const before = performance.now();
-    expect(encryption.decrypt(bomb, key, inflate)).to.equal(undefined);
-    expect(performance.now() - before).to.be.lessThan(200);
+    const spent = processorTime(() => expect(encryption.decrypt(bomb, key, inflate)).to.equal(undefined));
+    expect(spent).to.be.lessThan(200);
   });
 
   it('is judged by nothing but its bytes: broken streams are refused without a throw', () => {

@@ -12,6 +12,7 @@ import { acceptJwtProof, openJwtProof } from '../../../domain/issuance/proof.ts'
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { isOnCurve, type PublicJwk, readPublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
 import { codeOf as outcome } from '../../support/failure-code.ts';
+import { processorTime } from '../../support/processor-time.ts';
 import { keyProof, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 
@@ -260,9 +261,10 @@ describe('The key of a jwt proof', () => {
     );
     const many = Array.from({ length: 101 }, () => newKey());
     expect(outcome(() => openKeyAttestation(provider.keyAttestation(many)))).to.equal('invalid_proof');
-    const started = performance.now();
-    for (let round = 0; round < 10; round++) openKeyAttestation(provider.keyAttestation(many.slice(1)));
-    expect(performance.now() - started).to.be.lessThan(1000);
+    const spent = processorTime(() => {
+      for (let round = 0; round < 10; round++) openKeyAttestation(provider.keyAttestation(many.slice(1)));
+    });
+    expect(spent).to.be.lessThan(1000);
   });
 
   it('of a request has a hundred keys in all its attestations, each of which is looked at once', () => {

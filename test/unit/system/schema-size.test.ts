@@ -4,6 +4,7 @@ import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts
 import { sizeOf } from '../../../application/size-of.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+import { processorTime } from '../../support/processor-time.ts';
 
 const validator = new AjvSchemaValidator();
 
@@ -89,9 +90,8 @@ describe('The size of a schema', () => {
     ];
     for (const schema of largest) {
       expect(excessOf(measureSchema(schema as JsonObject))).to.equal(undefined);
-      const start = performance.now();
-      validator.compile(schema as JsonObject);
-      expect(performance.now() - start).to.be.lessThan(400);
+      const spent = processorTime(() => validator.compile(schema as JsonObject));
+      expect(spent).to.be.lessThan(400);
     }
   });
 

@@ -47,7 +47,10 @@ let provider: WalletProvider;
 let lists: TrustLists;
 
 const iso = (seconds: number) => new Date(clock.time + seconds * 1000).toISOString();
-const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+const settle = async () => {
+  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+};
 
 function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = {}): void {
   const isList = !(options instanceof Error) && !('status' in options) && !('body' in options);

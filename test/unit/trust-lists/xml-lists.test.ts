@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import { processorTimeUntil } from '../../support/processor-time.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 import { signXml, type XmlList, type XmlSigning, xmlList } from '../../support/xml-list.ts';
 
@@ -192,9 +193,10 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
       'never closed': `<a ${'b="c" '.repeat(40_000)}`,
     };
     for (const [name, xml] of Object.entries(costly)) {
-      const start = performance.now();
-      expect(await fault(xml), name).to.match(/^malformed/);
-      expect(performance.now() - start, name).to.be.lessThan(1_000);
+      const spent = await processorTimeUntil(async () => {
+        expect(await fault(xml), name).to.match(/^malformed/);
+      });
+      expect(spent, name).to.be.lessThan(1_000);
     }
   });
 

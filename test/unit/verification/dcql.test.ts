@@ -9,6 +9,7 @@ import { selectClaims, selectElement } from '../../../domain/verification/dcql/p
 import { pickDisclosed, pickRequested } from '../../../domain/verification/dcql/pick.ts';
 import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/verification/dcql/query.ts';
 import { readVpToken } from '../../../domain/verification/dcql/vp-token.ts';
+import { processorTime } from '../../support/processor-time.ts';
 
 const TOMBSTONE = Object.freeze({ undisclosed: true });
 const isUndisclosed = (value: unknown) => value === TOMBSTONE;
@@ -400,12 +401,13 @@ describe('The size of DCQL queries', () => {
     const claimSets = many(50, (i) => ids(200).filter((id) => id !== `c${i}`));
     const list = many(100, () => Object.fromEntries(many(200, (i) => [`k${i}`, i === 199 ? 'no' : 'c199'])));
     const asked = query({ claims: asking, claim_sets: claimSets });
-    const began = performance.now();
-    expect(matchCredential(asked, credential({ list }), isUndisclosed)).to.include({
-      reason: 'claim_set_unsatisfied',
+    let match: unknown;
+    const spent = processorTime(() => {
+      match = matchCredential(asked, credential({ list }), isUndisclosed);
     });
+    expect(match).to.include({ reason: 'claim_set_unsatisfied' });
     // 70 ms; looking for the claims of each set anew takes fifty times as long.
-    expect(performance.now() - began).to.be.lessThan(1_000);
+    expect(spent).to.be.lessThan(1_000);
     let looked = 0;
     const claims = new Proxy(
       { list },

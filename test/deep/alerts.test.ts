@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import {
+  around,
+  aroundShop,
+  deadPort,
+  ended,
+  failingBackend,
+  failingSignatures,
+  heldList,
+  heldThread,
+  manyConnections,
+  manyWait,
+  misconfigured,
+  poolUsedUp,
+  scrapeCalm,
+  slowBackend,
+  unforeseen,
+  writesRefused,
+  wrongClock,
+} from '../support/alert-causes.ts';
+import {
+  failingJob,
+  fullHeap,
+  oldRegistration,
+  oldTrustList,
+  restarts,
+  rewound,
+  shortCertificate,
+  standingJobs,
+} from '../support/alert-causes-stored.ts';
+import { fires, promtool, RULES, type Scrapes } from '../support/promtool.ts';
+
+type Rule = {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly runbook: string };
+};
+const rules: readonly Rule[] = parse(readFileSync(RULES, 'utf8')).groups.flatMap(
+  ({ rules: all }: { rules: Rule[] }) => all,
+);
+
+const secret = 'a secret that nobody has';
+const tryLogins = (status: number) => async (service: Parameters<Parameters<typeof around>[0]>[0]) => {
+  for (let index = 0; index < 20; index++) {
+    const form = { grant_type: 'client_credentials', client_id: 'root', client_secret: secret };
+    const headers = { 'X-Forwarded-For': '198.51.100.7' };
+    const answer = await service.call('POST', '/oauth2/token', { form, headers });
+    if (index > 15) expect(answer.status).to.equal(status);
+  }
+};
+
+/** What each alert is for, made to happen to a real service. */
+const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
+  VidimusDown: ended,
+  VidimusDatabaseUnusable: writesRefused,
+  VidimusDatabaseWentBack: rewound,
+  VidimusUnavailableAnswers: writesRefused,
+  VidimusUnexpectedFailures: unforeseen,
+  VidimusSlowAnswers: slowBackend,
+  VidimusDatabaseConnectionsUsedUp: poolUsedUp,
+  VidimusRequestsWait: manyWait,
+  VidimusConnectionsNearLimit: manyConnections,
+  VidimusThreadHeld: heldThread,
+  VidimusDrainsForLong: () => around(async ({ service }) => service.drain()),
+  VidimusKeyProviderUnusable: async () => {
+    const address = `http://127.0.0.1:${await deadPort()}`;
+    const house = {
+      type: 'vault',
+      address,
+      mount: 'transit',
+      auth: { method: 'token', token: 'nobody-knows' },
+    };
+    const providers = { local: { type: 'local' }, house };
+    return misconfigured({ KMS_CONFIG: JSON.stringify({ default: 'local', providers }) });
+  },
+  VidimusSignaturesFail: failingSignatures,
+  VidimusBrokerUnusable: async () => misconfigured({ AMQP_URL: `amqp://127.0.0.1:${await deadPort()}` }),
+  VidimusIdentityProviderUnusable: async () =>
+    misconfigured({
+      OIDC: `http://127.0.0.1:${await deadPort()}`,
+      OIDC_CLIENT_ID: 'vidimus',
+      OIDC_CLIENT_SECRET: secret,
+    }),
+  VidimusClockApart: wrongClock,
+  VidimusListsOfOthersHeld: heldList,
+  VidimusWebhooksFail: failingBackend,
+  VidimusSessionsFail: failingBackend,
+  VidimusHeapNearLimit: fullHeap,
+  VidimusRestarts: restarts,
+  VidimusCertificateEnds: shortCertificate,
+  VidimusTrustListEnds: oldTrustList,
+  VidimusRegistrationEnds: oldRegistration,
+  VidimusJobFails: failingJob,
+  VidimusJobsStand: standingJobs,
+  VidimusLoginsRefused: () => around(tryLogins(401)),
+  VidimusRateLimited: () => around(tryLogins(429), { RATE_LIMIT_TOKEN: '5', TRUST_PROXY: '1' }),
+};
+
+describe('alerts', () => {
+  before(function () {
+    if (promtool('--version') === undefined) this.skip();
+  });
+
+  it('are rules that Prometheus takes, and do what their own tests say', () => {
+    for (const [kind, file] of [
+      ['check', RULES],
+      ['test', RULES.replace('.yaml', '.test.yaml')],
+    ] as const) {
+      const { status, output } = promtool(kind, 'rules', file) ?? { status: 1, output: '' };
+      expect(status, output).to.equal(0);
+    }
+  });
+
+  it('have each a cause that is made here', () => {
+    expect(rules.map(({ alert }) => alert).toSorted()).to.deep.equal(Object.keys(CAUSES).toSorted());
+  });
+
+  it('are silent while a service works, and issues and verifies', async () => {
+    let calm = '';
+    const scrapes = await aroundShop(async (shop) => {
+      const held = await shop.issue();
+      for (let index = 0; index < 3; index++)
+        expect((await shop.present(await shop.ask(), held)).status).to.equal(200);
+      calm = await scrapeCalm(shop.service);
+    });
+    expect(fires('Vidimus.*', { ...scrapes, after: calm })).to.equal(false);
+  });
+
+  for (const [alert, cause] of Object.entries(CAUSES)) {
+    it(`fire when they should: ${alert}`, async () => {
+      const scrapes = await cause();
+      expect(fires(alert, scrapes)).to.equal(true);
+      expect(
+        fires(alert, { ...scrapes, after: scrapes.before, stands: undefined, flaps: undefined }),
+        'not by itself',
+      ).to.equal(false);
+    });
+  }
+});

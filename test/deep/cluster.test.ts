@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { openDatabase } from '../../adapters/persistence/database.ts';
+import { spread } from '../support/cluster.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { startTestService } from '../support/test-service.ts';
+
+const postgres = databases().find(({ name }) => name === 'postgres');
+
+describe('A database that is spread over several machines by tenant', () => {
+  let database: TestDatabase | undefined;
+  before(async function () {
+    database = await postgres?.open();
+    if (database === undefined) return this.skip();
+    const opened = await openDatabase({ url: database.url, poolSize: 2 });
+    await opened.close();
+    if (opened.isCluster) return;
+    console.log('    a cluster of Citus is skipped, set TEST_DATABASE_URL to its coordinator to run it');
+    this.skip();
+  });
+  after(() => database?.drop());
+  const urlOf = () => database?.url ?? '';
+
+  it('has every table that has tenants spread with them, and the others on all machines', async () => {
+    const rows = await rawSql(urlOf(), (run) =>
+      run(`select c.relname as name, p.partmethod as method, p.colocationid as place from pg_class c
+        left join pg_dist_partition p on p.logicalrelid = c.oid
+        where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' order by 1`),
+    );
+    const named = (method: string | null) =>
+      rows.filter((row) => row['method'] === method).map(({ name }) => name);
+    const ofNobody = ['event_cursors', 'leases', 'retired_keys', 'sealing_keys', 'service_terms'];
+    expect(named('n')).to.deep.equal(['clients', ...ofNobody]);
+    expect(named(null), 'on the first machine alone').to.deep.equal(['schema_migrations']);
+    const places = new Set(rows.filter((row) => row['method'] === 'h').map(({ place }) => place));
+    expect(places.size).to.equal(1);
+  });
+
+  it('is spread again after an upgrade, which changes nothing that was', async () => {
+    await spread(urlOf());
+    await spread(urlOf());
+  });
+
+  it('has every function sent to the machine of its tenant', async () => {
+    const rows = await rawSql(urlOf(), (run) =>
+      run(`select f.proname as name, o.distribution_argument_index as place from pg_proc f
+        left join pg_catalog.pg_dist_object o on o.objid = f.oid and o.classid = 'pg_proc'::regclass
+        where f.pronamespace = current_schema()::regnamespace and 'p_tenant' = any(f.proargnames) order by 1`),
+    );
+    expect(rows.map(({ name }) => name)).to.include.members(['commit_change_1', 'note_sessions_1']);
+    expect(rows.map(({ place }) => place)).to.deep.equal(rows.map(() => 0));
+  });
+
+  it('is refused together with a broker, to which its events could not be handed on in order', async () => {
+    let thrown: unknown;
+    await startTestService({ DATABASE_URL: urlOf(), AMQP_URL: 'amqp://127.0.0.1:1' }).catch(
+      (error: unknown) => {
+        thrown = error;
+      },
+    );
+    expect(String(thrown)).to.match(/AMQP_URL: .*cannot be handed on in order/);
+  });
+});

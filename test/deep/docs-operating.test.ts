@@ -1,0 +1,248 @@
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Block, framesOf } from '../support/docs-walk.ts';
+import { canDump } from '../support/dump-tools.ts';
+import { hasPrograms } from '../support/has-programs.ts';
+import { hasNginx } from '../support/nginx.ts';
+import { OperatedMachine } from '../support/operated-machine.ts';
+import { findServer } from '../support/postgres-server.ts';
+import { rawSql } from '../support/raw-sql.ts';
+import { TestRegistrar } from '../support/registrar.ts';
+
+const PAGE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+const INSTALLING = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
+const FRAMES = framesOf(PAGE).filter(({ language }) => language === 'sh');
+/** What needs servers of its own: run in docs-rotation.test.ts, or there it is said why not. */
+const ELSEWHERE = [
+  'The client of the identity provider',
+  'The password of RabbitMQ',
+  'The login at Vault',
+  'The PIN of an HSM',
+];
+const PROGRAMS = ['curl', 'jq', 'openssl', 'psql', 'pg_dump'];
+const ADMINISTRATOR = `export TOKEN="$(token acme-admin "$ADMIN_SECRET")"`;
+const ROLES = '"clients:manage","issuance:manage","issuance:offer","presentation:manage","registrar:manage"';
+
+describe('the commands of the page for operators', () => {
+  let machine: OperatedMachine;
+  let registrar: TestRegistrar;
+  let server: string;
+  const done = new Set<Block>();
+
+  before(async function () {
+    const found = await findServer();
+    if (found === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
+    if (!(await canDump(found))) return this.skip();
+    server = found;
+    machine = await OperatedMachine.make(server);
+    registrar = await TestRegistrar.start();
+  });
+  after(async () => {
+    await machine?.remove();
+    await registrar?.close();
+  });
+
+  const type = async (text: string): Promise<string> => {
+    const { code, stdout, stderr } = await machine.type(text);
+    expect(code, `${text}\n${stdout}${stderr}`).to.equal(0);
+    return stdout.trim();
+  };
+  const framesIn = (section: string) => {
+    const found = FRAMES.filter((frame) => frame.section === section);
+    expect(found, section).to.not.deep.equal([]);
+    return found;
+  };
+  /** Types what a chapter shows. @returns what each of its frames wrote. */
+  const follow = async (section: string, given = ''): Promise<readonly string[]> => {
+    const written: string[] = [];
+    for (const frame of framesIn(section)) {
+      written.push(await type(`${given}\n${frame.text}`));
+      done.add(frame);
+    }
+    return written;
+  };
+  const status = (token: string, path = '/tenant') =>
+    type(`curl -sS -o /dev/null -w '%{http_code}' "$BASE${path}" -H "Authorization: Bearer ${token}"`);
+
+  it('begin with what the others need', async () => {
+    // Its secrets are filled in before it starts, which is done below.
+    const unit = framesOf(INSTALLING).find(
+      ({ section, language }) => section === 'systemd' && language === 'sh',
+    );
+    await type(unit?.text.replace(/^systemctl .*$/m, '') ?? 'false');
+    expect(existsSync(join(machine.folder, 'system/vidimus.service'))).to.equal(true);
+    const [script, functions, operator] = framesIn('What the commands need');
+    if (script === undefined || functions === undefined || operator === undefined) throw new Error('three');
+    await type(script.text);
+    machine.functions = functions.text;
+    for (const frame of [script, functions, operator]) done.add(frame);
+  });
+
+  it('lead to a service in production that the doctor has nothing against', async () => {
+    const [made, started] = framesIn('The first start in production');
+    if (made === undefined || started === undefined) throw new Error('two');
+    await type(made.text);
+    // The registrar of this test is on this machine.
+    appendFileSync(join(machine.folder, 'etc/settings.env'), 'OUTBOUND_ALLOW=127.0.0.1/32\n');
+    const said = await type(started.text);
+    expect(said).to.include('0 faults');
+    for (const frame of [made, started]) done.add(frame);
+    const [, , operator] = framesIn('What the commands need');
+    await type(operator?.text ?? '');
+    await type(
+      `export ADMIN_SECRET="$(call POST /tenant '{"id":"acme","name":"Acme","roles":[${ROLES}]}' | jq -r '.clients[0].secret')"`,
+    );
+    await type(`${ADMINISTRATOR}
+call POST /client '{"clientId":"shop","roles":["issuance:offer"]}'
+call POST /issuer/credentials '{"id":"badge","config":{"format":"dc+sd-jwt"},"vct":"urn:acme:badge:1","statusManagement":true,"claims":{"name":"Ada","personal_administrative_number":"1815-12-10"},"subjectClaims":[["personal_administrative_number"]]}'
+call POST /issuer/offer '{"response_type":"uri","flow":"pre_authorized_code","credentialConfigurationIds":["badge"],"reference":"order-17"}'
+call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
+  });
+
+  it('show what grows, and make a backup that the doctor takes', async () => {
+    expect((await follow('Sizes, and what grows')).join())
+      .to.match(/sessions/)
+      .and.to.match(/ kB/);
+    const [said] = await follow('Backups');
+    expect(said).to.match(/backup/);
+    expect(existsSync(join(machine.folder, 'backups/vidimus.dump'))).to.equal(true);
+  });
+
+  it('look at a release after an upgrade, restart a process, and ask it how it is', async () => {
+    const [looked] = await follow('Upgrade, and going back');
+    expect(looked)
+      .to.include('0 faults')
+      .and.to.match(/^_service=\d+:/m);
+    await follow('Draining and rolling restarts');
+    const [probes] = await follow('Probes');
+    expect(probes?.match(/^200$/gm)).to.have.length(2);
+    expect(probes).to.match(/"history": \{\s+"status": "up"/);
+  });
+
+  it('exchange the master secret, as the table says: access tokens end, everything opens', async () => {
+    const former = machine.setting('MASTER_SECRET');
+    await type(ADMINISTRATOR);
+    const token = await type('echo "$TOKEN"');
+    expect(await status(token, '/client')).to.equal('200');
+    const [first, dropped] = await follow('The master secret');
+    expect(first).to.include('Everything is sealed under the first secret');
+    expect(dropped).to.match(/^acme=\d+:/m);
+    expect(machine.setting('MASTER_SECRET'))
+      .to.match(/^[0-9a-f]{96}$/)
+      .and.to.not.equal(former);
+    expect(await status(token, '/client')).to.equal('401');
+    await type(`${ADMINISTRATOR}\ncall GET /key-chain`);
+  });
+
+  it('exchange the secret of the operator', async () => {
+    const former = machine.setting('AUTH_CLIENT_SECRET');
+    const token = await type(`token operator '${former}'`);
+    expect(await status(token)).to.equal('200');
+    const [, said] = await follow("The operator's secret");
+    expect(said).to.match(/"created","tenant","acme"/);
+    expect(await status(token), 'a token of before').to.equal('401');
+    const refused = await machine.type(`token operator '${former}'`);
+    expect(refused.stdout, 'the former secret').to.not.match(/^eyJ/);
+  });
+
+  it('exchange secrets of clients, of webhooks, of metrics, of the database', async () => {
+    expect(await follow('Secrets of clients', ADMINISTRATOR)).to.satisfy(
+      ([text]: string[]) => text && text.length > 20,
+    );
+    expect(await follow('Secrets of webhooks', ADMINISTRATOR)).to.satisfy(([text]: string[]) =>
+      /^whsec_/.test(text ?? ''),
+    );
+    const metrics = machine.setting('METRICS_TOKEN');
+    expect((await follow('The token of metrics')).join()).to.match(/^vidimus_info\{version=/);
+    expect(await status(metrics ?? '', '/metrics')).to.equal('401');
+    const stored = () =>
+      rawSql(server, (run) => run(`select rolpassword from pg_authid where rolname = '${machine.name}'`));
+    const [url, password] = [machine.setting('DATABASE_URL'), JSON.stringify(await stored())];
+    await follow('The password of the database');
+    expect(machine.setting('DATABASE_URL')).to.not.equal(url);
+    expect(JSON.stringify(await stored())).to.not.equal(password);
+  });
+
+  it('exchange the certificate of TLS, keys, and the login at a registrar', async () => {
+    await follow('The certificate of TLS');
+    expect((await follow('Keys of tenants', ADMINISTRATOR)).join()).to.match(
+      /"id":"signing","previousKeyExpiry":"\d{4}-/,
+    );
+    registrar.password = 'another password of the account';
+    machine.set('NEW_PASSWORD', registrar.password);
+    expect(await follow('The login at a registrar', ADMINISTRATOR)).to.deep.equal(['true']);
+    registrar.password = 'what nobody has told us';
+    const [frame] = framesIn('The login at a registrar');
+    const refused = await machine.type(`${ADMINISTRATOR}\n${frame?.text}`);
+    expect(refused.stdout, 'a wrong one').to.equal('null\n');
+  });
+
+  it('compare clocks, follow a request, and say who floods', async () => {
+    const [clocks = ''] = await follow('Clocks');
+    expect(clocks.split('\n')).to.have.length(2);
+    const [line = ''] = await follow('Logs');
+    expect(JSON.parse(line)).to.include({ msg: 'request', route: '/session', status: 401 });
+    const [count, suspended, active] = await follow(
+      'A tenant that floods',
+      `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`,
+    );
+    expect(count).to.match(/^\s*\d+ acme\tacme-admin\t\/\S+$/m);
+    expect([suspended, active]).to.deep.equal(['suspended', 'active']);
+  });
+
+  it('let a tenant end by itself, and take it back', async () => {
+    const operator = `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`;
+    const [end = ''] = await follow('A tenant for a while', operator);
+    expect(new Date(end).getTime() - Date.now()).to.be.within(29.9 * 86_400_000, 30.1 * 86_400_000);
+    const stays = await type(`${operator}\ncall PATCH /tenant/acme '{"endsAt":null}' | jq -r .endsAt`);
+    expect(stays).to.equal('null');
+  });
+
+  it('end a client secret that leaked, with its tokens', async () => {
+    const secret = await type(`${ADMINISTRATOR}\ncall POST /client/shop/rotate-secret | jq -r .secret`);
+    const token = await type(`token shop '${secret}'`);
+    expect(await status(token, '/session')).to.equal('200');
+    const [fresh, found] = await follow('A client secret that leaked', ADMINISTRATOR);
+    expect(fresh).to.not.equal(secret);
+    expect(found).to.match(/^\["[\w-]+","active"\]$/m);
+    expect(await status(token, '/session')).to.equal('401');
+  });
+
+  it('take a compromised key out of use', async () => {
+    const keys = () => type('curl -sS "$BASE/acme/.well-known/jwks.json" | jq -r ".keys[] | .x"');
+    const before = (await keys()).split('\n');
+    expect(await follow('A signing key that is compromised', ADMINISTRATOR)).to.deep.equal([
+      '{"id":"signing","activeCertificate":true}',
+    ]);
+    expect((await keys()).split('\n')).to.not.include.members(before);
+  });
+
+  it('erase what is known of somebody', async () => {
+    const sessions = () => type(`${ADMINISTRATOR}\ncall GET '/session?q=order-17' | jq length`);
+    expect(await sessions()).to.equal('1');
+    await follow('Somebody asks for erasure', ADMINISTRATOR);
+    expect(await sessions()).to.equal('0');
+  });
+
+  it('keep anchors of the audit log elsewhere, by the line for cron, and hold the log against them', async () => {
+    const [line, held] = framesIn('Anchors of the audit log');
+    if (line === undefined || held === undefined) throw new Error('two');
+    await type(line.text);
+    const [, command] =
+      /^\S+ \S+ \* \* \* root (.+)$/m.exec(
+        readFileSync(join(machine.folder, 'cron.d/vidimus-anchors'), 'utf8'),
+      ) ?? [];
+    await type(command ?? 'false');
+    expect(readFileSync(join(machine.folder, 'far/anchors'), 'utf8')).to.match(/^acme=\d+:\S+$/m);
+    await type(held.text);
+    await type(`sed -i 's/^acme=[0-9]*:/acme=7:/' ${join(machine.folder, 'backups/vidimus/anchors')}`);
+    expect((await machine.type(held.text)).code, 'another log').to.equal(1);
+    for (const frame of [line, held]) done.add(frame);
+  });
+
+  it('have all been typed', () => {
+    const left = FRAMES.filter((frame) => !done.has(frame) && !ELSEWHERE.includes(frame.section));
+    expect(left.map(({ section, text }) => `${section}: ${text}`)).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,453 @@
+import { execFile, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { ChannelModel, ConsumeMessage } from 'amqplib';
+import { connect } from 'amqplib';
+import { expect } from 'chai';
+import { CloudEvent } from 'cloudevents';
+import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
+import { type CuttingProxy, cuttingProxy } from '../support/cutting-proxy.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { issue, QUERY, Shop } from '../support/present.ts';
+import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
+import { openStream } from '../support/sse.ts';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
+
+const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+const MASTER_SECRET = 'a master secret for the events 0123456789';
+const PAGE = readFileSync(new URL('../../docs/events.md', import.meta.url), 'utf8');
+const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
+const blocks = (language: string) =>
+  [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, 'gm'))].map(
+    ([, text = '']) => text,
+  );
+
+describe('Events for other systems', () => {
+  let rabbit: RabbitMq;
+  const outside: ChannelModel[] = [];
+
+  before(async function () {
+    const started = await startRabbitMq();
+    if (started === undefined) return this.skip();
+    rabbit = started;
+  });
+  after(async () => {
+    for (const connection of outside) await connection.close().catch(() => {});
+    await rabbit?.stop();
+  });
+
+  /** A queue that outlives everything but the test. @returns what reads it. */
+  const declare = async (queue: string, pattern: string) => {
+    const connection = await rabbit.connect();
+    const channel = await connection.createChannel();
+    await channel.assertExchange('vidimus.events', 'topic', { durable: true });
+    // A quorum queue that is younger than some seconds does not survive the death of its only node.
+    await channel.assertQueue(queue, { durable: true });
+    await channel.bindQueue(queue, 'vidimus.events', pattern);
+    await connection.close();
+    return async () => {
+      const reading = await rabbit.connect();
+      outside.push(reading);
+      const reader = await reading.createChannel();
+      const messages: ConsumeMessage[] = [];
+      await reader.consume(queue, (message) => message && messages.push(message), { noAck: true });
+      return messages;
+    };
+  };
+  const eventOf = ({ content }: ConsumeMessage) => JSON.parse(content.toString('utf8'));
+
+  describe('of one process', () => {
+    let shop: Shop;
+    let messages: ConsumeMessage[];
+    before(async () => {
+      messages = await (await declare('all', '#'))();
+      shop = await Shop.open({}, () => startTestService({ MASTER_SECRET, AMQP_URL: rabbit.url }));
+    });
+    after(() => shop?.close());
+    beforeEach(() => {
+      messages.length = 0;
+    });
+
+    it('tell of a whole issuance and a whole presentation, in order, and of no person', async () => {
+      const held = await issue(shop.service, shop.acme, 'card', {}, true);
+      const asked = await shop.ask();
+      expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('fetched');
+      expect((await shop.present(asked, held)).status).to.equal(200);
+      await until('all six', () => messages.length >= 6);
+      const told = (session: string) =>
+        messages
+          .filter((message) => eventOf(message).subject === session)
+          .map(({ fields }) => fields.routingKey);
+      expect(told(held.session)).to.deep.equal(
+        ['active', 'fetched', 'completed'].map((status) => `acme.issuance.${status}`),
+      );
+      expect(told(asked.session)).to.deep.equal(
+        ['active', 'fetched', 'completed'].map((status) => `shop.presentation.${status}`),
+      );
+      for (const message of messages) {
+        const event = eventOf(message);
+        expect(new CloudEvent(event).validate(), event.id).to.equal(true);
+        expect(message.properties).to.deep.include({
+          contentType: 'application/cloudevents+json',
+          messageId: event.id,
+          deliveryMode: 2,
+        });
+        const [tenantId = '', kind, status] = message.fields.routingKey.split('.');
+        expect(event).to.include({
+          source: `${shop.service.address}/${tenantId}`,
+          type: `vidimus.session.${status}`,
+        });
+        expect(event.data).to.include({ tenantId, kind, status, sessionId: event.subject });
+        expect(message.content.toString()).to.not.match(/Ada|"card/);
+      }
+    });
+
+    it('have the members that the page shows', async () => {
+      await shop.ask();
+      await until('the first', () => messages.length > 0);
+      const event = eventOf(messages[0] as ConsumeMessage);
+      const [shown = ''] = blocks('json');
+      const documented = JSON.parse(shown);
+      expect(new CloudEvent(documented).validate()).to.equal(true);
+      expect(Object.keys(documented)).to.have.members(Object.keys(event));
+      expect(Object.keys(documented.data)).to.have.members(Object.keys(event.data));
+    });
+
+    it('reach the subscriber of the page, with the accounts of the page and no other rights', async () => {
+      const { host } = new URL(rabbit.url);
+      const passwords = { VIDIMUS_PASSWORD: 'of the service', SHOP_PASSWORD: 'of the shop' };
+      const addressOf = (user: string, password: string) =>
+        `amqp://${user}:${encodeURIComponent(password)}@${host}/`;
+      const SHOP_URL = addressOf('shop', passwords.SHOP_PASSWORD);
+      const commands = blocks('sh');
+      const shell = async (text: string) =>
+        (
+          await promisify(execFile)('sh', ['-ec', text], {
+            env: { ...rabbit.environment, ...passwords },
+            cwd: FOLDER,
+          })
+        ).stdout;
+      for (const text of commands.filter((block) => !block.includes('node '))) await shell(text);
+
+      const [run = ''] = commands.filter((block) => block.includes('node '));
+      const subscriber = spawn('sh', ['-ec', `exec env ${run.replace('node', process.execPath)}`], {
+        env: { ...rabbit.environment, SHOP_URL },
+        cwd: FOLDER,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const lines: string[] = [];
+      subscriber.stdout.on('data', (chunk: Buffer) => lines.push(...chunk.toString().trim().split('\n')));
+      try {
+        await until('it waits', () => lines.includes('waiting for acme.#'));
+        const { session } = await issue(shop.service, shop.acme, 'card', {}, true);
+        await until('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
+        const own = lines.filter((line) => line.includes(session)).map((line) => line.split(' ').slice(1));
+        expect(own).to.deep.equal(
+          ['active', 'fetched', 'completed'].map((status) => ['acme', 'issuance', session, status]),
+        );
+      } finally {
+        subscriber.kill('SIGKILL');
+      }
+
+      const refused = async (
+        attempt: (channel: Awaited<ReturnType<ChannelModel['createConfirmChannel']>>) => Promise<unknown>,
+      ) => {
+        const connection = await connect(SHOP_URL);
+        connection.on('error', () => {});
+        const channel = await connection.createConfirmChannel();
+        channel.on('error', () => {});
+        const outcome = await attempt(channel).then(
+          () => 'allowed',
+          (error: Error) => error.message,
+        );
+        await connection.close().catch(() => {});
+        return outcome;
+      };
+      expect(
+        await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.events', 'acme.*.failed')),
+      ).to.equal('allowed');
+      for (const pattern of ['#', 'shop.#', '*.issuance.active'])
+        expect(
+          await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.events', pattern)),
+          pattern,
+        ).to.match(/ACCESS_REFUSED/);
+      expect(await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.wake', ''))).to.match(
+        /ACCESS_REFUSED/,
+      );
+      expect(await refused((channel) => channel.assertQueue('other'))).to.match(/ACCESS_REFUSED/);
+      expect(await refused((channel) => channel.consume('vidimus.work', () => {}))).to.match(
+        /ACCESS_REFUSED/,
+      );
+      for (const exchange of ['vidimus.events', 'vidimus.wake', 'vidimus.work']) {
+        const published = refused((channel) => {
+          channel.publish(exchange, 'acme.issuance.active', Buffer.from('{}'));
+          return channel.waitForConfirms();
+        });
+        expect(await published, exchange).to.not.equal('allowed');
+      }
+
+      // The service is content with what the page gives it.
+      const other = await startTestService({
+        MASTER_SECRET,
+        AMQP_URL: addressOf('vidimus', passwords.VIDIMUS_PASSWORD),
+      });
+      try {
+        const { token } = await createTenant(other, 'own');
+        await other.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
+        await other.call('POST', '/verifier/offer', {
+          token,
+          json: { response_type: 'uri', requestId: 'check' },
+        });
+        await until('its event', () =>
+          messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'),
+        );
+      } finally {
+        await other.close();
+      }
+    });
+  });
+
+  describe('of two processes', () => {
+    let database: TestDatabase | undefined;
+    let proxy: CuttingProxy;
+    let first: TestService;
+    let second: Awaited<ReturnType<typeof startChild>>;
+    let token: string;
+    before(async function () {
+      const [, postgres] = databases();
+      database = await postgres?.open();
+      if (database === undefined) return this.skip();
+      proxy = await cuttingProxy(rabbit.url);
+      const environment = { DATABASE_URL: database.url, MASTER_SECRET };
+      const port = await freePort(createServer);
+      const publicUrl = `http://localhost:${port}`;
+      // The first to start hands on events, and is the one that can be killed.
+      second = await startChild({ ...environment, PUBLIC_URL: publicUrl, AMQP_URL: rabbit.url });
+      first = await startTestService({
+        ...environment,
+        PORT: String(port),
+        PUBLIC_URL: publicUrl,
+        AMQP_URL: proxy.url,
+      });
+      ({ token } = await createTenant(first, 'acme'));
+      await first.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
+    });
+    after(async () => {
+      await second?.kill();
+      await first?.close();
+      await proxy?.end();
+      await database?.drop();
+    });
+
+    type Made = { readonly session: string; readonly requestUri: string };
+    const make = async (address = first.address): Promise<Made> => {
+      const json = { response_type: 'uri', requestId: 'check' };
+      const { status, text, body } = await first.call('POST', `${address}/verifier/offer`, { token, json });
+      expect(status, text).to.equal(201);
+      return { session: body.session, requestUri: new URL(body.uri).searchParams.get('request_uri') ?? '' };
+    };
+    const fetchBy = async (address: string, { requestUri }: Made) => {
+      const answer = await first.call('GET', requestUri.replace(first.address, address));
+      expect(answer.status, answer.text).to.equal(200);
+    };
+
+    describe('reach streams of the other process', () => {
+      /** How long each of the streams of the second process takes to hear of what the first one did, in milliseconds. */
+      const delays = async (count: number): Promise<number[]> => {
+        const made = await Promise.all(Array.from({ length: count }, () => make()));
+        const streams = await Promise.all(
+          made.map(({ session }) => openStream(`${second.address}/session/${session}/events?token=${token}`)),
+        );
+        for (const stream of streams) expect((await stream.next())?.data.status).to.equal('active');
+        const times = await Promise.all(
+          streams.map(async (stream, index) => {
+            const told = stream.next().then(() => performance.now());
+            await fetchBy(first.address, made[index] as Made);
+            const changed = performance.now();
+            return Math.max(0, (await told) - changed);
+          }),
+        );
+        for (const stream of streams) stream.leave();
+        return times.toSorted((one, other) => one - other);
+      };
+
+      it('by the broker, well before they look themselves', async () => {
+        await until('both are connected', async () => Math.max(...(await delays(1))) < 300);
+        const times = await delays(100);
+        expect(times[50], 'half of them').to.be.lessThan(500);
+        expect(times[99], 'all of them').to.be.lessThan(1_500);
+      });
+
+      it('by themselves while the broker is away', async () => {
+        proxy.cut();
+        try {
+          const times = await delays(100);
+          expect(times[99]).to.be.lessThan(4_000);
+        } finally {
+          proxy.mend();
+        }
+      });
+    });
+
+    describe('under load', () => {
+      let read: () => Promise<ConsumeMessage[]>;
+      let load: ReturnType<typeof startLoad>;
+      before(async () => {
+        read = await declare('load', 'acme.#');
+        load = startLoad();
+      });
+      after(() => load?.stop());
+
+      /** Offers and wallets at both processes, until it is stopped. */
+      function startLoad() {
+        const stopping = new AbortController();
+        const sessions: string[] = [];
+        let longest = 0;
+        const loop = async (addressOf: () => string) => {
+          while (!stopping.signal.aborted) {
+            try {
+              const start = performance.now();
+              const made = await make(addressOf());
+              longest = Math.max(longest, performance.now() - start);
+              sessions.push(made.session);
+              await fetchBy(addressOf(), made);
+              await new Promise((resolve) => setTimeout(resolve, 20));
+            } catch (error) {
+              // The second process is killed in the end.
+              if (!(error instanceof TypeError) || addressOf() === first.address) throw error;
+              await new Promise((resolve) => setTimeout(resolve, 100));
+            }
+          }
+        };
+        const loops = Promise.all([() => first.address, () => second.address].map(loop));
+        loops.catch(() => {});
+        return {
+          sessions,
+          /** Milliseconds that the slowest offer took since this was asked last. */
+          longest() {
+            const result = longest;
+            longest = 0;
+            return result;
+          },
+          async stop() {
+            stopping.abort();
+            await loops;
+          },
+        };
+      }
+      const waiting = async () => {
+        const connection = await rabbit.connect();
+        try {
+          return (await (await connection.createChannel()).checkQueue('load')).messageCount;
+        } finally {
+          await connection.close();
+        }
+      };
+      /** Events arrive that were not there before. */
+      const flows = async () => {
+        const before = await waiting();
+        await until('events arrive', async () => (await waiting()) > before + 20, { withinMs: 30_000 });
+      };
+      const slowestWithin = async (milliseconds: number) => {
+        load.longest();
+        await new Promise((resolve) => setTimeout(resolve, milliseconds));
+        return load.longest();
+      };
+
+      it('are sent while all is well', flows);
+
+      it('are kept while the broker is dead, which no request notices, and sent when it is back', async () => {
+        await rabbit.kill();
+        // One that waited for the broker would have its ten seconds, however busy the machine is.
+        expect(await slowestWithin(1_000)).to.be.lessThan(5_000);
+        await rabbit.restart();
+        await flows();
+      });
+
+      it('are kept while the broker takes nothing, which no request notices', async () => {
+        await rabbit.block();
+        const before = await waiting();
+        expect(await slowestWithin(1_500)).to.be.lessThan(5_000);
+        expect((await waiting()) - before).to.be.lessThan(20);
+        await rabbit.unblock();
+        await flows();
+      });
+
+      it('are sent by the other process when the one that sent them is killed', async () => {
+        // Without a broker the first process leaves it to the second.
+        proxy.cut();
+        await flows();
+        await second.kill();
+        proxy.mend();
+        await flows();
+      });
+
+      it('arrive all, at least once, and those of a session in their order', async () => {
+        await load.stop();
+        const stored = await rawSql(database?.url ?? '', (run) =>
+          run('select session_id, version from session_events order by session_id, version'),
+        );
+        const own = stored.filter((row) => load.sessions.includes(String(row['session_id'])));
+        const expected = own.map((row) => `${row['session_id']}.${row['version']}`);
+        expect(expected.length).to.be.greaterThan(100);
+        const messages = await read();
+        const seen = new Map<string, { subject: string; version: number }>();
+        await until(
+          'all of them',
+          () => {
+            for (const message of messages.splice(0)) {
+              const { id, subject, data } = eventOf(message);
+              if (!seen.has(id)) seen.set(id, { subject, version: data.version });
+            }
+            return expected.every((id) => seen.has(id));
+          },
+          { about: () => `${seen.size} of ${expected.length}` },
+        );
+        for (const session of load.sessions) {
+          const versions = [...seen.values()].flatMap(({ subject, version }) =>
+            subject === session ? [version] : [],
+          );
+          expect(versions, session).to.deep.equal(versions.toSorted((one, other) => one - other));
+        }
+      });
+    });
+  });
+});
+
+/** The service as a process of its own, which can be killed. */
+async function startChild(environment: Readonly<Record<string, string>>) {
+  const port = await freePort(createServer);
+  const address = `http://localhost:${port}`;
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      ...bareEnvironment(),
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      AUTH_CLIENT_ID: ROOT.clientId,
+      AUTH_CLIENT_SECRET: ROOT.secret,
+      LOG_LEVEL: 'silent',
+      ...environment,
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const isUp = () =>
+    fetch(`${address}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until('the process starts', async () => child.exitCode !== null || (await isUp()));
+  return {
+    address,
+    async kill() {
+      end();
+      process.removeListener('exit', end);
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import { Store } from '../../application/ports/store.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
+import { Backend } from '../support/backend.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { type FaultMode, Faults } from '../support/faults.ts';
+import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+/** One way through the service that is broken off at every place. */
+type Course = {
+  readonly session: string;
+  /** The step that is swept; each call makes proofs of its own. */
+  readonly step: () => Promise<Answer>;
+  /** Statuses of the step when nothing fails. */
+  readonly done: number;
+  /** Whether a step that failed may be done again with success. */
+  readonly mayRepeat: boolean;
+};
+
+/** More calls than any step makes. */
+const MAX_CALLS = 40;
+
+for (const kind of databases()) {
+  describe(`A call that fails, on ${kind.name}`, () => {
+    let database: TestDatabase | undefined;
+    let service: TestService;
+    let backend: Backend;
+    let tenant: { id: string; token: string };
+    let faults: Faults;
+
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      backend = await Backend.start();
+      service = await startTestService({ DATABASE_URL: database.url });
+      tenant = await createTenant(service, 'acme');
+      const base = {
+        config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+        vct: 'urn:card:1',
+        statusManagement: true,
+      };
+      const claimsWebhook = { url: `${backend.url}/claims` };
+      await post('/issuer/credentials', { ...base, id: 'card', claims: { name: 'Ada' } });
+      await post('/issuer/credentials', { ...base, id: 'hooked', vct: 'urn:hooked:1', claimsWebhook });
+      await post('/issuer/credentials', {
+        ...base,
+        id: 'slow',
+        vct: 'urn:slow:1',
+        claimsWebhook: { url: `${backend.url}/deferred` },
+      });
+      backend.on('/claims', { json: { hooked: { name: 'Ada' } } });
+      backend.on('/deferred', { json: { deferred: true } });
+      faults = new Faults(service.service);
+    });
+    after(async () => {
+      await service?.close();
+      await backend?.close();
+      await database?.drop();
+    });
+
+    const post = async (path: string, json: object) => {
+      const answer = await service.call('POST', path, { token: tenant.token, json });
+      expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+      return answer.body;
+    };
+    const offer = (id: string, flow = 'pre_authorized_code') =>
+      post('/issuer/offer', { response_type: 'uri', flow, credentialConfigurationIds: [id] });
+    const steps = () => stepsOf(service.service.container.get(Store), 'acme' as TenantId);
+    const wallet = () => new RawWallet(service, 'acme');
+
+    const deferral = async () => {
+      const { uri, session } = await offer('slow');
+      const own = wallet();
+      const token = await own.accessToken(uri);
+      const answer = await own.request(token, 'slow');
+      expect(answer.status, answer.text).to.equal(202);
+      return { session, own, token, transactionId: String(answer.body.transaction_id) };
+    };
+
+    const courses: Readonly<Record<string, () => Promise<Course>>> = {
+      'redeeming a pre-authorized code': async () => {
+        const { uri, session } = await offer('card');
+        const own = wallet();
+        const code = await own.code(uri);
+        return { session, step: () => own.redeem(code), done: 200, mayRepeat: true };
+      },
+      'pushing a request': async () => {
+        const { uri, session } = await offer('card', 'authorization_code');
+        const own = wallet();
+        const { grants } = (await own.offer(uri)) as { grants: Record<string, Record<string, string>> };
+        const issuer_state = grants['authorization_code']?.['issuer_state'] ?? '';
+        return { session, step: () => own.par({ issuer_state, scope: 'card' }), done: 201, mayRepeat: true };
+      },
+      'approving on the page': async () => {
+        const { uri, session } = await offer('card', 'authorization_code');
+        const own = wallet();
+        const requestUri = await own.push(uri, 'card');
+        return { session, step: () => own.decide(requestUri), done: 303, mayRepeat: false };
+      },
+      'redeeming an authorization code': async () => {
+        const { uri, session } = await offer('card', 'authorization_code');
+        const own = wallet();
+        const code = await own.authorize(await own.push(uri, 'card'));
+        return { session, step: () => own.redeemCode(code), done: 200, mayRepeat: false };
+      },
+      'using a refresh token': async () => {
+        const { uri, session } = await offer('card', 'authorization_code');
+        const own = wallet();
+        const code = await own.authorize(await own.push(uri, 'card'));
+        const { refresh_token: token } = (await own.redeemCode(code)).body;
+        const step = () => own.refresh(token, { client_id: CLIENT_ID });
+        return { session, step, done: 200, mayRepeat: true };
+      },
+      'issuing with claims at hand': async () => {
+        const { uri, session } = await offer('card');
+        const own = wallet();
+        const token = await own.accessToken(uri);
+        return { session, step: () => own.request(token, 'card'), done: 200, mayRepeat: true };
+      },
+      'issuing with claims of a backend': async () => {
+        const { uri, session } = await offer('hooked');
+        const own = wallet();
+        const token = await own.accessToken(uri);
+        return { session, step: () => own.request(token, 'hooked'), done: 200, mayRepeat: true };
+      },
+      'putting an issuance off': async () => {
+        const { uri, session } = await offer('slow');
+        const own = wallet();
+        const token = await own.accessToken(uri);
+        return { session, step: () => own.request(token, 'slow'), done: 202, mayRepeat: true };
+      },
+      'completing a deferred credential': async () => {
+        const { session, transactionId } = await deferral();
+        const path = `/issuer/deferred/${transactionId}/complete`;
+        const json = { claims: { name: 'Ada' } };
+        const step = () => service.call('POST', path, { token: tenant.token, json });
+        return { session, step, done: 200, mayRepeat: false };
+      },
+      'fetching a deferred credential': async () => {
+        const { session, own, token, transactionId } = await deferral();
+        await post(`/issuer/deferred/${transactionId}/complete`, { claims: { name: 'Ada' } });
+        const step = () =>
+          service.call('POST', '/acme/deferred_credential', {
+            headers: own.authorization(token, { path: 'deferred_credential' }),
+            json: { transaction_id: transactionId },
+          });
+        return { session, step, done: 200, mayRepeat: false };
+      },
+      'a notification': async () => {
+        const { uri, session } = await offer('card');
+        const own = wallet();
+        const token = await own.accessToken(uri);
+        const { notification_id } = (await own.request(token, 'card')).body;
+        const step = () =>
+          service.call('POST', '/acme/notification', {
+            headers: own.authorization(token, { path: 'notification' }),
+            json: { notification_id, event: 'credential_accepted' },
+          });
+        return { session, step, done: 204, mayRepeat: true };
+      },
+    };
+
+    for (const [what, begin] of Object.entries(courses)) {
+      for (const mode of ['before', 'after'] as const) {
+        it(`leaves ${what} before a step or after it, wherever it fails ${mode} it happened`, async () => {
+          let n = 1;
+          for (; n <= MAX_CALLS; n++) if (!(await sweep(await begin(), n, mode))) break;
+          expect(n, 'calls that were broken off').to.be.within(2, MAX_CALLS);
+        });
+      }
+    }
+
+    /** @returns false when the step was over before the n-th call. */
+    async function sweep(course: Course, n: number, mode: FaultMode): Promise<boolean> {
+      const { session, step, done, mayRepeat } = course;
+      faults.arm(n, mode);
+      const broken = await step();
+      if (!faults.disarm()) {
+        expect(broken.status, `nothing failed: ${broken.text}`).to.equal(done);
+        return false;
+      }
+      const place = `call ${n}, ${mode}`;
+      expect(broken.text, place).not.to.match(/fails (before|after)/);
+      const again = await step();
+      expect(again.status, `${place}, repeated: ${again.text}`).to.be.lessThan(500);
+      const successes = [broken, again].filter(({ status }) => status === done).length;
+      // What can be done once was done once at most; nothing answers with success for nothing.
+      if (!mayRepeat) expect(successes, `${place}: ${broken.status} ${again.status}`).to.be.at.most(1);
+      await expectWhole(session, place);
+      return true;
+    }
+
+    /** No status entry stands for two credentials, and the session agrees with what is on record. */
+    async function expectWhole(sessionId: string, place: string): Promise<void> {
+      const session = await steps().findSession(sessionId as SessionId);
+      const batches = await steps().issuedBatches(sessionId as SessionId);
+      const entries = batches.flatMap((batch) =>
+        Array.from(
+          { length: batch.count },
+          (_, index) => `${batch.statusListId} ${(batch.firstCounter ?? 0) + index}`,
+        ),
+      );
+      expect(new Set(entries).size, `${place}: entries`).to.equal(entries.length);
+      if (session?.status === 'completed') expect(batches, `${place}: completed for nothing`).not.to.be.empty;
+      const transactions = await steps().listDeferred({ sessionId: sessionId as SessionId, limit: 100 });
+      for (const { status, batchId } of transactions) {
+        const isOnRecord = batches.some(({ id }) => id === batchId);
+        expect(isOnRecord, `${place}: ${status}`).to.equal(status === 'ready' || status === 'retrieved');
+      }
+    }
+  });
+}

@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import type { TenantReader } from '../../application/ports/repositories.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { aClient, addTenant, aSession, aUse, NOW } from '../contract/store/builders.ts';
+import { stepsOf } from '../contract/store/steps.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { type HangingProxy, hangingProxy } from '../support/hanging-proxy.ts';
+
+const POOL = 3;
+const TIMEOUT_SECONDS = 1;
+/** Waiting for a connection, then for the answer to one statement, and some for a busy machine. */
+const BOUND_MS = 2 * TIMEOUT_SECONDS * 1000 + 3_000;
+
+const open = (url: string) =>
+  OrmStore.open(
+    { url, poolSize: POOL, timeoutSeconds: TIMEOUT_SECONDS },
+    new MasterCipher({ masterSecrets: ['a master secret of decent length'] }),
+  );
+
+const [postgres] = databases().filter(({ name }) => name === 'postgres');
+
+/** Connections that nobody closes and nothing passes on any more: only a limit of our own ends them. */
+describe('A database that is silent', () => {
+  let database: TestDatabase | undefined;
+  let proxy: HangingProxy;
+  let store: OrmStore;
+  let tenantId: TenantId;
+  before(async function () {
+    database = await postgres?.open();
+    if (database === undefined) return this.skip();
+    proxy = await hangingProxy(database.url);
+    store = await open(proxy.url);
+  });
+  beforeEach(async () => {
+    tenantId = await addTenant(store);
+  });
+  afterEach(() => proxy.forward());
+  after(async () => {
+    await store?.close();
+    await proxy?.end();
+    await database?.drop();
+  });
+
+  const head = () => stepsOf(store, tenantId).state();
+  /** As many connections as there may be, each of which has served. */
+  const fillPool = () =>
+    Promise.all(Array.from({ length: POOL }, () => stepsOf(store, tenantId).remember([])));
+  const addClient = () =>
+    store.forTenant(tenantId, ({ clients }) => clients.add(aClient(tenantId)), { by: 'system' });
+  const clientIds = () =>
+    store.forTenant(tenantId, async ({ clients }) => (await clients.list()).map(({ clientId }) => clientId));
+  const unavailable = async (work: Promise<unknown>) => {
+    const start = performance.now();
+    const outcome = await work.then(
+      () => 'done',
+      (error: unknown) => error,
+    );
+    expect(outcome).to.be.instanceOf(StoreUnavailable);
+    expect(performance.now() - start).to.be.below(BOUND_MS);
+  };
+  /** Once the database can be reached again, callers are served on new connections. */
+  const serves = async () => {
+    proxy.forward();
+    const start = performance.now();
+    for (let n = 0; n < POOL * 2; n++) expect((await head())?.id).to.equal(tenantId);
+    await addClient();
+    expect(performance.now() - start).to.be.below(BOUND_MS);
+  };
+
+  it('ends a single statement, and serves again once it speaks', async () => {
+    await head();
+    proxy.hang();
+    await unavailable(head());
+    await serves();
+  });
+
+  it('ends what runs on every connection of the pool, and what waits for one', async () => {
+    await fillPool();
+    proxy.hang();
+    await Promise.all(
+      Array.from({ length: POOL * 5 }, () => unavailable(stepsOf(store, tenantId).remember([]))),
+    );
+    await serves();
+  });
+
+  it('ends what comes while it stays silent', async () => {
+    await fillPool();
+    proxy.hang();
+    for (let n = 0; n < 2; n++) {
+      await Promise.all([unavailable(stepsOf(store, tenantId).remember([])), unavailable(addClient())]);
+    }
+    await serves();
+  });
+
+  it('ends a unit of work before its first statement', async () => {
+    await fillPool();
+    proxy.hang();
+    await Promise.all(Array.from({ length: POOL + 1 }, () => unavailable(addClient())));
+    await serves();
+  });
+
+  it('ends a unit of work between two statements, whose locks are free afterwards', async () => {
+    const client = aClient(tenantId);
+    const work = store.forTenant(
+      tenantId,
+      async ({ clients }) => {
+        await clients.add(client);
+        proxy.hang();
+        await clients.get(client.clientId);
+      },
+      { by: 'system', alone: true },
+    );
+    await unavailable(work);
+    await serves();
+    expect(await clientIds()).to.not.include(client.clientId);
+  });
+
+  it('ends a unit of work whose commit it hears and does not confirm', async () => {
+    const client = aClient(tenantId);
+    const work = store.forTenant(
+      tenantId,
+      async ({ clients }) => {
+        await clients.add(client);
+        proxy.loseAnswersTo('commit');
+      },
+      { by: 'system' },
+    );
+    await unavailable(work);
+    await serves();
+    expect(await clientIds()).to.include(client.clientId);
+  });
+
+  it('ends what waits in line behind others of its tenant as soon as them', async () => {
+    const sessions = Array.from({ length: 10 }, () => aSession(tenantId));
+    for (const session of sessions) await stepsOf(store, tenantId).openSession(session);
+    proxy.hang();
+    await Promise.all(
+      sessions.map(({ id }) => unavailable(stepsOf(store, tenantId).removeSession(id, 'system'))),
+    );
+    await serves();
+  });
+
+  it('ends connections that nobody uses', async () => {
+    await fillPool();
+    proxy.hang();
+    await new Promise((resolve) => setTimeout(resolve, (TIMEOUT_SECONDS + 1.5) * 1000));
+    await serves();
+  });
+
+  it('leaves a statement alone that is answered in time', async () => {
+    await rawSql(database?.url ?? '', async (run) => {
+      // Held for less than a statement may take.
+      const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(0.7); end $$`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(await stepsOf(store, tenantId).remember([aUse()])).to.equal(true);
+      await held;
+    });
+  });
+
+  it('is not what a process takes it for that stood still itself', async () => {
+    // The proxy stands still with this process.
+    const own = await open(database?.url ?? '');
+    const ask = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).remember([])));
+    await ask();
+    const asked = ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, (TIMEOUT_SECONDS + 1.5) * 1000);
+    expect(await asked).to.deep.equal([true, true, true]);
+    await own.close();
+  });
+
+  it('that works too long at one statement has it ended, and keeps the connection', async () => {
+    await rawSql(database?.url ?? '', async (run) => {
+      const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(2); end $$`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await unavailable(stepsOf(store, tenantId).remember([aUse()]));
+      expect(await stepsOf(store, tenantId).grantByCode('none')).to.deep.include({ grant: undefined });
+      await held;
+    });
+  });
+
+  it('ends a unit of work that goes on too late, whose locks are free before', async () => {
+    const work = store.forTenant(
+      tenantId,
+      async ({ clients }) => {
+        await clients.add(aClient(tenantId));
+        await new Promise((resolve) => setTimeout(resolve, (TIMEOUT_SECONDS + 0.7) * 1000));
+        await clients.list();
+      },
+      { by: 'system', alone: true },
+    );
+    const waiting = new Promise((resolve) => setTimeout(resolve, 400)).then(() => addClient());
+    await Promise.all([unavailable(work), waiting]);
+    await serves();
+  });
+
+  it('is no reason to wait for a connection for longer than for an answer', async () => {
+    const ends: (() => void)[] = [];
+    const hold = async ({ clients }: TenantReader) => {
+      await clients.list();
+      await new Promise<void>((resolve) => ends.push(resolve));
+    };
+    const held = Array.from({ length: POOL }, () => store.forTenant(tenantId, hold, { by: 'system' }));
+    while (ends.length < POOL) await new Promise((resolve) => setTimeout(resolve, 5));
+    const start = performance.now();
+    const waiting = Promise.all(Array.from({ length: 10 }, () => unavailable(head())));
+    const more = Promise.all(Array.from({ length: 3 }, () => unavailable(addClient())));
+    await Promise.all([waiting, more]);
+    expect(performance.now() - start).to.be.below(TIMEOUT_SECONDS * 1000 + 700);
+    for (const end of ends) end();
+    await Promise.allSettled(held);
+    await serves();
+  });
+
+  it('is left within the same time when the service stops', async () => {
+    const own = await open(proxy.url);
+    await Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).remember([])));
+    proxy.hang();
+    const start = performance.now();
+    const pending = unavailable(stepsOf(own, tenantId).fetchSession('none' as never, NOW));
+    await new Promise((resolve) => setImmediate(resolve));
+    await own.close();
+    await pending;
+    expect(performance.now() - start).to.be.below(BOUND_MS);
+  });
+});

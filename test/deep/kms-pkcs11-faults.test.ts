@@ -1,0 +1,198 @@
+import { inspect } from 'node:util';
+import { expect } from 'chai';
+import { CKA, CKK, CKO } from '../../adapters/kms/pkcs11/cryptoki.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { failing } from '../contract/kms-provider.suite.ts';
+import {
+  expectSigns,
+  hasSoftHsm,
+  messageOf,
+  type OtherUser,
+  PIN,
+  reasonOf,
+  SoftHsm,
+} from '../support/softhsm.ts';
+
+/** CKF_USER_PIN_COUNT_LOW: a wrong PIN was given since the last right one. */
+const WRONG_PIN_GIVEN = 0x1_0000;
+
+if (hasSoftHsm()) {
+  describe('faults of an HSM', () => {
+    let hsm: SoftHsm;
+
+    beforeEach(() => {
+      hsm = new SoftHsm();
+    });
+    afterEach(() => hsm.stop());
+
+    describe('the token', () => {
+      it('may come later', async () => {
+        const kms = await hsm.open('hsm', 'later');
+        expect(kms.algorithms).to.have.length(4);
+        expect(await messageOf(() => kms.check())).to.equal(
+          'the key provider "hsm" does not work: no token is labelled "later"; the library shows 0 initialized ones',
+        );
+        expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('"later"');
+        hsm.addToken('later');
+        await kms.check();
+        await expectSigns(kms, await kms.generate('acme', 'ES256'));
+      });
+
+      it('is looked for anew when nobody else uses the library', async () => {
+        hsm.addToken('there');
+        const [there, kms] = [await hsm.open('there', 'there'), await hsm.open('hsm', 'later')];
+        hsm.addToken('later');
+        const key = await there.generate('acme', 'ES256');
+        expect(await messageOf(() => kms.check())).to.contain('shows 1 initialized ones');
+        await expectSigns(there, key);
+        await there.close();
+        await kms.check();
+      });
+
+      it('is not guessed when several have its label', async () => {
+        hsm.addToken('twin');
+        hsm.addToken('twin');
+        const kms = await hsm.open('hsm', 'twin');
+        expect(await messageOf(() => kms.check())).to.contain('more than one token');
+      });
+    });
+
+    it('gives a refused PIN once, and never again in this process', async () => {
+      hsm.addToken('locked', 'another-pin');
+      const flags = () =>
+        hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
+      const kms = await hsm.open('hsm', 'locked');
+      expect(flags()).to.equal(WRONG_PIN_GIVEN);
+      expect(await messageOf(() => kms.check())).to.match(
+        /the PIN was refused .*CKR_PIN_INCORRECT.*correct it and restart/,
+      );
+      hsm.beside('locked', (other, session) => {
+        other.C_Login(session, 1, 'another-pin');
+        other.C_SetPIN(session, 'another-pin', PIN);
+        other.C_Logout(session);
+      });
+      // From now on it would be the right one.
+      expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was refused');
+      const again = await hsm.open('again', 'locked');
+      expect(await messageOf(() => again.check())).to.contain('the PIN was refused');
+      expect(flags()).to.equal(0);
+    });
+
+    describe('a session', () => {
+      const losses: Record<string, (other: OtherUser, slot: Buffer, session: Buffer) => void> = {
+        'the sessions of all are closed': (other, slot) => other.C_CloseAllSessions(slot),
+        'the user is logged out': (other, _, session) => other.C_Logout(session),
+      };
+      for (const [title, lose] of Object.entries(losses)) {
+        it(`is opened again when ${title}`, async () => {
+          hsm.addToken('restarted');
+          const [kms, neighbour] = [await hsm.open('hsm', 'restarted'), await hsm.open('other', 'restarted')];
+          const key = await kms.generate('acme', 'ES256');
+          await Promise.all(Array.from({ length: 20 }, () => expectSigns(kms, key)));
+          hsm.beside('restarted', (other, session, slot) => lose(other, slot, session));
+          await Promise.all(
+            Array.from({ length: 20 }, (_, index) => expectSigns(index % 2 === 0 ? kms : neighbour, key)),
+          );
+          hsm.beside('restarted', (other, session, slot) => lose(other, slot, session));
+          await expectSigns(neighbour, await kms.generate('acme', 'ES256'));
+          await Promise.all([kms.check(), neighbour.check()]);
+        });
+      }
+    });
+
+    it('is used again when the library was finalized', async () => {
+      hsm.addToken('ended');
+      const kms = await hsm.open('hsm', 'ended');
+      const key = await kms.generate('acme', 'ES256');
+      hsm.other().C_Finalize();
+      await expectSigns(kms, key);
+      await Promise.all(Array.from({ length: 20 }, () => expectSigns(kms, key)));
+    });
+
+    describe('a key', () => {
+      const template = ({ handle }: StoredKey, more: { type: number; value: number }[] = []) => [
+        { type: CKA.id, value: Buffer.from(handle.keyId, 'hex') },
+        ...more,
+      ];
+      const destroy = (key: StoredKey) =>
+        hsm.beside('one', (other, session) => {
+          other.C_FindObjectsInit(session, template(key));
+          const found = other.C_FindObjects(session, 10);
+          other.C_FindObjectsFinal(session);
+          for (const object of found) other.C_DestroyObject(session, object);
+        });
+
+      it('that somebody destroyed holds up no other', async () => {
+        hsm.addToken('one');
+        const kms = await hsm.open('hsm', 'one');
+        const [key, other] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
+        await expectSigns(kms, key);
+        destroy(key);
+        for (let call = 0; call < 10; call++)
+          expect(await reasonOf(() => kms.sign(signingKey('acme', key), 'data'))).to.contain(
+            `the token has no key acme.${key.handle.keyId}`,
+          );
+        await expectSigns(kms, other);
+        await kms.check();
+      });
+
+      it('is found again when it was put back', async () => {
+        hsm.addToken('one');
+        const kms = await hsm.open('hsm', 'one', { sessions: 1 });
+        const seed = Buffer.alloc(32, 7);
+        const put = ({ handle: { keyId } }: StoredKey) =>
+          hsm.beside('one', (other, session) =>
+            other.C_CreateObject(session, [
+              { type: CKA.class, value: CKO.privateKey },
+              { type: CKA.keyType, value: CKK.ecEdwards },
+              { type: CKA.token, value: true },
+              { type: CKA.private, value: true },
+              { type: CKA.sign, value: true },
+              { type: CKA.ecParameters, value: Buffer.from('06032b6570', 'hex') },
+              { type: CKA.value, value: seed },
+              { type: CKA.id, value: Buffer.from(keyId, 'hex') },
+              { type: CKA.label, value: `acme.${keyId}` },
+            ]),
+          );
+        const header = Buffer.from('302e020100300506032b657004220420', 'hex');
+        const key = await kms.import('acme', Buffer.concat([header, seed]));
+        await expectSigns(kms, key);
+        destroy(key);
+        put(key);
+        await expectSigns(kms, key);
+        put(key);
+        const later = await hsm.open('hsm', 'one');
+        expect(await reasonOf(() => later.sign(signingKey('acme', key), 'data'))).to.contain(
+          'more than one key',
+        );
+      });
+    });
+
+    it('is finalized with the last provider', async () => {
+      hsm.addToken('one');
+      const [first, last] = [await hsm.open('first', 'one'), await hsm.open('last', 'one')];
+      await first.close();
+      const other = hsm.other();
+      expect(other.C_GetSlotList(true)).to.have.length(2);
+      await last.check();
+      await last.close();
+      expect(() => other.C_GetSlotList(true)).to.throw('CKR_CRYPTOKI_NOT_INITIALIZED');
+      expect(await reasonOf(() => last.generate('acme', 'ES256'))).to.contain('closed');
+    });
+
+    it('shows its PIN nowhere', async () => {
+      hsm.addToken('refusing', 'another-pin');
+      hsm.addToken('two');
+      const shown: unknown[] = [];
+      for (const token of ['refusing', 'two', 'three']) {
+        const kms = await hsm.open(token, token);
+        const key = { tenantId: 'acme', handle: { kms: token, keyId: '00', algorithm: 'ES256' } } as const;
+        shown.push(kms, await failing(() => kms.check()), await failing(() => kms.generate('acme', 'ES256')));
+        shown.push(await failing(() => kms.sign(key, 'data')));
+        await kms.close();
+      }
+      expect(shown).to.have.length(12);
+      expect(inspect(shown, { depth: 20, showHidden: true, getters: true })).to.not.contain(PIN);
+    });
+  });
+}

@@ -1,0 +1,273 @@
+import { expect } from 'chai';
+import { type Outcome, SignatureBatches } from '../../adapters/kms/vault/signature-batches.ts';
+import { VaultKms } from '../../adapters/kms/vault/vault-kms.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
+import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
+import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
+import { type FrontCall, type OpenBaoFront, openBaoFront } from '../support/openbao-front.ts';
+
+const texts = (count: number, name = 'text') =>
+  Array.from({ length: count }, (_, index) => `${name} ${index}`);
+
+describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
+  let bao: OpenBao;
+  let front: OpenBaoFront;
+  let vault: VaultKms;
+  const keys = {} as Record<SigningAlgorithm, StoredKey>;
+  before(async () => {
+    bao = await startOpenBao(binary);
+    front = await openBaoFront(bao.address);
+    const settings = await bao.settings({ address: front.address });
+    vault = new VaultKms({ name: 'house', settings, random: new NodeRandom() });
+    for (const algorithm of ['ES256', 'EdDSA'] as const) {
+      keys[algorithm] = await vault.generate('acme', algorithm);
+    }
+  });
+  beforeEach(() => {
+    front.play(() => undefined);
+    front.take();
+  });
+  after(async () => {
+    await vault?.close();
+    await front?.end();
+    await bao?.stop();
+  });
+
+  const sign = (data: string | Uint8Array, key = keys.ES256) => vault.sign(signingKey('acme', key), data);
+  const signMany = (datas: readonly string[], key = keys.ES256) =>
+    vault.signMany(signingKey('acme', key), datas);
+  /** How many texts each of the calls had, since the last time that this was asked. */
+  let seen = 0;
+  const sizes = () => {
+    const since = front.calls.slice(seen).filter(({ path }) => path.includes('/sign/'));
+    seen = front.calls.length;
+    return since.map(({ body }) => inputs(body).length);
+  };
+  const inputs = (body: string) => (JSON.parse(body) as { batch_input: { input: string }[] }).batch_input;
+  beforeEach(() => void sizes());
+
+  function expectSigned(datas: readonly string[], signatures: readonly Uint8Array[], key = keys.ES256): void {
+    expect(signatures).to.have.length(datas.length);
+    for (const [index, data] of datas.entries()) {
+      expect(isSignedBy(key.publicJwk, data, signatures[index] ?? new Uint8Array())).to.equal(true);
+    }
+  }
+
+  function expectUnavailable(error: unknown, reason: RegExp): void {
+    expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
+    expect(((error as Failure).cause as Error).message).to.match(reason);
+  }
+
+  /** Lets the calls wait until the test says that they go on. */
+  function held() {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let arrived = 0;
+    front.play(async () => {
+      arrived++;
+      await promise;
+      return undefined;
+    });
+    return { letGo: resolve, arrived: () => arrived };
+  }
+
+  for (const algorithm of ['ES256', 'EdDSA'] as const) {
+    it(`signs fifty texts with ${algorithm} in one call, in their order`, async () => {
+      const datas = texts(50);
+      expectSigned(datas, await signMany(datas, keys[algorithm]), keys[algorithm]);
+      expect(sizes()).to.deep.equal([50]);
+    });
+  }
+
+  it('calls nobody for no text', async () => {
+    expect(await signMany([])).to.deep.equal([]);
+    expect(sizes()).to.deep.equal([]);
+  });
+
+  it('sends what is asked for in one turn in one call', async () => {
+    const datas = texts(20);
+    expectSigned(datas, await Promise.all(datas.map((data) => sign(data))));
+    expect(sizes()).to.deep.equal([20]);
+  });
+
+  it('sends what comes while a call is under way in the next one', async () => {
+    const { letGo, arrived } = held();
+    const first = sign('first');
+    await until(() => arrived() === 1);
+    const datas = texts(30);
+    const others: Promise<Uint8Array>[] = [];
+    for (const [index, data] of datas.entries()) {
+      others.push(sign(data));
+      if (index % 10 === 9) await new Promise((resolve) => setImmediate(resolve));
+    }
+    letGo();
+    expectSigned(['first', ...datas], [await first, ...(await Promise.all(others))]);
+    expect(sizes()).to.deep.equal([1, 30]);
+  });
+
+  it('lets nothing wait for long behind a call that is not answered', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let calls = 0;
+    front.play(async () => {
+      if (calls++ === 0) await promise;
+      return undefined;
+    });
+    const slow = sign('slow');
+    await until(() => calls === 1);
+    expectSigned(['quick'], [await sign('quick')]);
+    resolve();
+    expectSigned(['slow'], [await slow]);
+  });
+
+  it('mixes no keys', async () => {
+    const other = await vault.generate('other', 'ES256');
+    front.take();
+    const [one, two] = await Promise.all([sign('a'), vault.sign(signingKey('other', other), 'b')]);
+    expectSigned(['a'], [one]);
+    expectSigned(['b'], [two], other);
+    expect(front.take()).to.have.length(2);
+  });
+
+  it('signs what the bytes were when it was asked', async () => {
+    for (const key of [keys.ES256, keys.EdDSA]) {
+      const bytes = new TextEncoder().encode('as asked');
+      const signature = sign(bytes, key);
+      bytes.fill(0);
+      expectSigned(['as asked'], [await signature], key);
+    }
+  });
+
+  it('splits many texts', async () => {
+    const datas = texts(250);
+    expectSigned(datas, await signMany(datas));
+    expect(sizes().sort()).to.deep.equal([100, 100, 50]);
+  });
+
+  it('splits long texts, and sends one that is longer than all limits but one alone', async () => {
+    const datas = ['a'.repeat(3 * 1024 ** 2), ...texts(6).map((text) => text.padEnd(150 * 1024))];
+    expectSigned(datas, await signMany(datas, keys.EdDSA), keys.EdDSA);
+    expect(sizes()).to.have.members([1, 2, 2, 2]);
+  });
+
+  it('refuses a text that Vault would not take, without a call', async () => {
+    const error = await failing(() => sign(new Uint8Array(16 * 1024 ** 2 + 1), keys.EdDSA));
+    expectUnavailable(error, /at most 16777216 bytes/);
+    expect(sizes()).to.deep.equal([]);
+  });
+
+  /** Changes one result of the calls that have the text. */
+  function spoil(text: string, change: (result: Record<string, unknown>) => Record<string, unknown>): void {
+    const input = Buffer.from(text).toString('base64');
+    front.play(async ({ path, body, headers, method }: FrontCall) => {
+      if (!path.includes('/sign/')) return undefined;
+      const at = inputs(body).findIndex((entry) => entry.input === input);
+      if (at < 0) return undefined;
+      const token = { 'X-Vault-Token': String(headers['x-vault-token']) };
+      const answer = await bao.call(method, path, JSON.parse(body), token);
+      const results = (answer.body['data'] as { batch_results: Record<string, unknown>[] }).batch_results;
+      results[at] = change(results[at] ?? {});
+      return { status: answer.status, body: answer.body };
+    });
+  }
+  const ed = (data: string) => sign(data, keys.EdDSA);
+
+  it('hands the fault of one text to no other', async () => {
+    spoil('text 7', () => ({ error: 'this one not', key_version: 0 }));
+    const outcomes = await Promise.allSettled(texts(20).map(ed));
+    expect(sizes()).to.deep.equal([20]);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === 'rejected') expectUnavailable(outcome.reason, /this one not/);
+      else expectSigned([`text ${index}`], [outcome.value], keys.EdDSA);
+      expect(outcome.status === 'rejected', String(index)).to.equal(index === 7);
+    }
+  });
+
+  it('signs all of many, or none', async () => {
+    spoil('text 220', () => ({ error: 'this one not' }));
+    expectUnavailable(await failing(() => signMany(texts(250), keys.EdDSA)), /this one not/);
+  });
+
+  const spoilt: Record<string, (result: Record<string, unknown>) => Record<string, unknown>> = {
+    'by another version': ({ signature }) => ({ signature: String(signature).replace(':v1:', ':v2:') }),
+    'that is too short': ({ signature }) => ({ signature: String(signature).slice(0, -4) }),
+    'that is too long': ({ signature }) => ({ signature: `${signature}AAAA` }),
+    'in another alphabet': ({ signature }) => ({ signature: String(signature).replace(/.{4}$/, '+/==') }),
+    'that is a ciphertext of another form': () => ({ signature: 'AAAA' }),
+    'that is no text': () => ({ signature: 1 }),
+    'that is missing': () => ({}),
+  };
+  for (const [name, change] of Object.entries(spoilt)) {
+    it(`passes on no signature ${name}`, async () => {
+      spoil('spoilt', change);
+      const [spoiltOne, other] = await Promise.allSettled(['spoilt', 'other'].map(ed));
+      expect(other?.status).to.equal('fulfilled');
+      expectUnavailable((spoiltOne as PromiseRejectedResult).reason, /with another key or algorithm/);
+    });
+  }
+
+  it('takes no answer with fewer or more signatures than texts', async () => {
+    for (const batch_results of [[], [{}, {}], undefined, 'x']) {
+      front.play(() => ({ status: 200, body: { data: { batch_results } } }));
+      expectUnavailable(await failing(() => sign('text')), /did not answer each/);
+      front.play(() => undefined);
+      await sign('text');
+    }
+  });
+});
+
+describe('SignatureBatches', () => {
+  const refused = (error: Error) => error;
+
+  it('lets so many texts wait, and no more characters than that', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const send = async (_key: string, sent: readonly string[]): Promise<readonly Outcome[]> => {
+      await promise;
+      return sent.map(() => new Uint8Array(1));
+    };
+    const many = new SignatureBatches<string>({ send, refused });
+    const waiting = Array.from({ length: 20_000 }, () => many.sign('key', 'key', 'text'));
+    expect(await failing(() => many.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
+    const long = new SignatureBatches<string>({ send, refused });
+    const longText = 'x'.repeat(16 * 1024 ** 2);
+    for (let i = 0; i < 4; i++) waiting.push(long.sign('key', 'key', longText));
+    expect(await failing(() => long.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
+    resolve();
+    await Promise.all(waiting);
+    expect(await many.sign('key', 'key', 'text')).to.have.length(1);
+    expect(await long.sign('key', 'key', 'text')).to.have.length(1);
+  });
+
+  it('starts a full call at once, though another is under way', async () => {
+    const sent: number[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const send = async (_key: string, some: readonly string[]): Promise<readonly Outcome[]> => {
+      sent.push(some.length);
+      await promise;
+      return some.map(() => new Uint8Array(1));
+    };
+    const batches = new SignatureBatches<string>({ send, refused });
+    const all = [batches.sign('key', 'key', 'first')];
+    await until(() => sent.length === 1);
+    for (const text of texts(130)) all.push(batches.sign('key', 'key', text));
+    await until(() => sent.length === 2);
+    expect(sent.slice(0, 2)).to.deep.equal([1, 100]);
+    resolve();
+    await Promise.all(all);
+    expect(sent).to.deep.equal([1, 100, 30]);
+  });
+
+  it('hands what fails as a whole to all that it was for, and goes on', async () => {
+    let fails = true;
+    const send = async (_key: string, some: readonly string[]): Promise<readonly Outcome[]> => {
+      if (fails) throw new Error('gone');
+      return some.map(() => new Uint8Array(1));
+    };
+    const batches = new SignatureBatches<string>({ send, refused });
+    const outcomes = await Promise.allSettled(texts(3).map((text) => batches.sign('key', 'key', text)));
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected', 'rejected']);
+    fails = false;
+    expect(await batches.sign('key', 'key', 'text')).to.have.length(1);
+  });
+});

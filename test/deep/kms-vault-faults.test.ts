@@ -1,0 +1,322 @@
+import { createServer } from 'node:net';
+import { inspect } from 'node:util';
+import { expect } from 'chai';
+import { MAX_ANSWER_BYTES } from '../../adapters/kms/vault/vault-connection.ts';
+import { VaultKms } from '../../adapters/kms/vault/vault-kms.ts';
+import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
+import { freePort } from '../demo/process.ts';
+import { hangingProxy } from '../support/hanging-proxy.ts';
+import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
+import { type OpenBaoFront, openBaoFront, type Played } from '../support/openbao-front.ts';
+
+describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
+  let bao: OpenBao;
+  let front: OpenBaoFront;
+  let key: StoredKey;
+  const open: VaultKms[] = [];
+  before(async () => {
+    bao = await startOpenBao(binary);
+    front = await openBaoFront(bao.address);
+    key = await (await provider()).generate('acme', 'ES256');
+  });
+  beforeEach(() => {
+    front.play(() => undefined);
+    front.take();
+  });
+  afterEach(() => Promise.all(open.splice(0).map((one) => one.close())));
+  after(async () => {
+    await front?.end();
+    await bao?.stop();
+  });
+
+  async function provider(settings: Partial<VaultSettings> = {}): Promise<VaultKms> {
+    const all = await bao.settings({ address: front.address, ...settings });
+    const made = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+    open.push(made);
+    return made;
+  }
+  const sign = (vault: VaultKms) => vault.sign(signingKey('acme', key), 'data');
+  const expectSigns = async (vault: VaultKms) =>
+    expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
+  const checked = async (vault: VaultKms) =>
+    ((await failing(() => vault.check())) as Error | undefined)?.message;
+
+  /** A wallet is told to come back, and the log why. */
+  function expectUnavailable(error: unknown, reason: RegExp): void {
+    expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
+    expect((error as Failure).details).to.include({ retryAfterSeconds: 2 });
+    expect(((error as Failure).cause as Error).message)
+      .to.match(/key provider "house"/)
+      .and.match(reason);
+  }
+
+  it('that is not there yet stops nobody from starting', async () => {
+    const address = `http://127.0.0.1:${await freePort(createServer)}`;
+    const vault = await provider({ address });
+    expectUnavailable(await failing(() => vault.generate('acme', 'ES256')), /no connection \(ECONNREFUSED\)/);
+    expect(await checked(vault)).to.equal(
+      `Vault at ${address}: no connection (ECONNREFUSED); is the address right, and does the server run?`,
+    );
+    const nowhere = await provider({ address: 'http://vault.invalid:8200' });
+    expect(await checked(nowhere)).to.match(/no connection \((ENOTFOUND|EAI_AGAIN)\)/);
+  });
+
+  it('works again as soon as it is unsealed', async () => {
+    const [known, unknown] = [await provider(), await provider({ auth: await bao.appRole() })];
+    await known.check();
+    await bao.seal();
+    try {
+      for (const vault of [known, unknown]) {
+        expectUnavailable(await failing(() => sign(vault)), /it is sealed; unseal it/);
+        expect(await checked(vault)).to.match(/it is sealed; unseal it \(`bao operator unseal`\)$/);
+      }
+    } finally {
+      await bao.unseal();
+    }
+    for (const vault of [known, unknown]) {
+      await vault.check();
+      await expectSigns(vault);
+    }
+  });
+
+  it('works again when it is back after it was killed, with the same keys', async () => {
+    const vault = await provider({ address: bao.address });
+    await expectSigns(vault);
+    await bao.kill();
+    expectUnavailable(await failing(() => sign(vault)), /no connection|connection was cut/);
+    await bao.restart();
+    await vault.check();
+    await expectSigns(vault);
+  });
+
+  it('is killed while it signs', async () => {
+    const vault = await provider();
+    await vault.check();
+    let calls = 0;
+    front.play(async () => {
+      if (++calls === 2) await bao.kill();
+      return undefined;
+    });
+    const datas = Array.from({ length: 300 }, (_, index) => `${index}`);
+    const error = await failing(() => vault.signMany(signingKey('acme', key), datas));
+    expectUnavailable(error, /connection was cut/);
+    await bao.restart();
+    expect(await vault.signMany(signingKey('acme', key), datas)).to.have.length(300);
+  });
+
+  it('has its time, and the call is broken off', async () => {
+    let ended = false;
+    const silent = createServer((socket) => {
+      socket.resume().on('close', () => {
+        ended = true;
+      });
+      socket.on('error', () => {});
+    });
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    try {
+      const address = `http://127.0.0.1:${(silent.address() as { port: number }).port}`;
+      const mute = await provider({ address, timeoutSeconds: 0.3 });
+      const start = performance.now();
+      expectUnavailable(await failing(() => sign(mute)), /no answer (to the login )?within/);
+      expect(performance.now() - start).to.be.within(250, 3_000);
+      await until(() => ended);
+      expect(await checked(mute)).to.match(/no answer .*within 0\.3 s$/);
+    } finally {
+      silent.close();
+    }
+  });
+
+  it('is silent for a while on connections that were in use', async () => {
+    const proxy = await hangingProxy(bao.address);
+    try {
+      const address = proxy.url.replace(/\/$/, '');
+      const vault = await provider({ address, timeoutSeconds: 0.5 });
+      await expectSigns(vault);
+      proxy.hang();
+      expectUnavailable(await failing(() => sign(vault)), /no answer within 500 ms/);
+      proxy.forward();
+      await expectSigns(vault);
+      proxy.loseAnswersTo('batch_input');
+      expectUnavailable(await failing(() => sign(vault)), /no answer within 500 ms/);
+      proxy.forward();
+      await expectSigns(vault);
+    } finally {
+      await proxy.end();
+    }
+  });
+
+  const bad: Record<string, readonly [Played, RegExp]> = {
+    'cuts the connection': ['cut', /the connection was cut/],
+    'answers 500': [{ status: 500, body: { errors: ['internal error'] } }, /answered 500: internal error/],
+    'answers 429': [{ status: 429, body: { errors: ['quota exceeded'] } }, /answered 429: quota exceeded/],
+    'answers too much': [
+      { status: 200, body: { data: 'x'.repeat(2 * MAX_ANSWER_BYTES) } },
+      /more than 1048576 bytes/,
+    ],
+    'answers too much in an error': [
+      { status: 400, body: { errors: ['x'.repeat(2 * MAX_ANSWER_BYTES)] } },
+      /more than 1048576 bytes/,
+    ],
+    'is a page': [{ status: 200, body: '<html>' }, /no Vault: its answer is no JSON/],
+    'is a page that is not found': [{ status: 404, body: '<html>' }, /no Vault: it answered 404/],
+    'is another service that knows nobody': [{ status: 403, body: {} }, /no Vault: it answered 403/],
+    'answers half of it': [{ status: 200, body: '{"data":{"batch_res' }, /no Vault: its answer is no JSON/],
+    'answers with a list': [{ status: 200, body: [] }, /no Vault: its answer is no JSON/],
+    'answers with nothing': [{ status: 200, body: '' }, /did not answer each/],
+    'answers with null': [{ status: 200, body: { data: null } }, /did not answer each/],
+  };
+  for (const [name, [played, reason]] of Object.entries(bad)) {
+    it(`${name}, five times, and is left alone`, async () => {
+      const vault = await provider();
+      await vault.check();
+      front.play(() => played);
+      for (let i = 0; i < 5; i++) expectUnavailable(await failing(() => sign(vault)), reason);
+      front.take();
+      expectUnavailable(await failing(() => sign(vault)), /several times in a row/);
+      expect(front.take()).to.deep.equal([]);
+    });
+  }
+
+  it('refuses what is too large, which keeps no other key from signing', async () => {
+    const vault = await provider();
+    const large = await vault.generate('acme', 'EdDSA');
+    const limit = 64 * 1024;
+    front.play(({ body }) => (body.length > limit ? { status: 413, body: '<html>too large' } : undefined));
+    for (let i = 0; i < 6; i++) {
+      const error = await failing(() => vault.sign(signingKey('acme', large), 'x'.repeat(limit)));
+      expectUnavailable(error, /too large/);
+    }
+    await expectSigns(vault);
+  });
+
+  it('has only so many calls at once', async () => {
+    const vault = await provider({ atOnce: 3 });
+    const keys = await Promise.all(Array.from({ length: 12 }, () => vault.generate('acme', 'ES256')));
+    let [underWay, most] = [0, 0];
+    front.play(async () => {
+      most = Math.max(most, ++underWay);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      underWay--;
+      return undefined;
+    });
+    await Promise.all(keys.map((one) => vault.sign(signingKey('acme', one), 'data')));
+    expect(most).to.equal(3);
+  });
+
+  describe('is checked', () => {
+    it('and all is well', async () => {
+      await (await provider()).check();
+      await (await provider({ auth: await bao.appRole() })).check();
+    });
+
+    it('although it is left alone', async () => {
+      const vault = await provider();
+      front.play(() => 'cut');
+      for (let i = 0; i < 6; i++) await failing(() => sign(vault));
+      expect(await checked(vault)).to.match(/connection was cut/);
+      front.play(() => undefined);
+      await vault.check();
+    });
+
+    it('once for all who want to know', async () => {
+      const vault = await provider();
+      await Promise.all(Array.from({ length: 20 }, () => vault.check()));
+      expect(front.take()).to.have.length(2);
+    });
+
+    const faults: Record<string, readonly [() => Promise<Partial<VaultSettings>>, RegExp]> = {
+      'a mount that is missing': [
+        async () => ({ mount: 'transits', auth: { method: 'token', token: bao.rootToken } }),
+        /no handler for route.*check "mount" and "namespace"$/,
+      ],
+      'a namespace that is missing': [
+        async () => ({ namespace: 'nowhere' }),
+        /login by token was refused.*namespace/,
+      ],
+      'a policy that does not suffice': [
+        async () => ({ auth: { method: 'token', token: await bao.token({ policies: ['default'] }) } }),
+        /permission denied; its policy has to allow .* on transit\/keys\/\*$/,
+      ],
+      'a token that is none': [
+        async () => ({ auth: { method: 'token', token: 'none' } }),
+        /login by token was refused.*set a new token/,
+      ],
+      'an AppRole that is none': [
+        async () => ({ auth: { method: 'approle', mount: 'approle', roleId: 'none', secretId: 'none' } }),
+        /login by approle was refused.*check "roleId" and "secretId".*"approle"$/,
+      ],
+      'a way to log in that is not enabled': [
+        async () => ({ auth: { ...(await bao.appRole()), mount: 'approles' } }),
+        /login by approle was refused.*"approles"$/,
+      ],
+    };
+    for (const [name, [settings, message]] of Object.entries(faults)) {
+      it(`and has ${name}`, async () => {
+        expect(await checked(await provider(await settings()))).to.match(message);
+      });
+    }
+  });
+
+  describe('tells no secret', () => {
+    const everything = (error: unknown) =>
+      inspect(error, { depth: 20, showHidden: true, maxStringLength: null }) +
+      (error instanceof Error ? error.message + error.stack + inspect(error.cause, { depth: 20 }) : '');
+    const plays: Record<string, (secrets: readonly string[]) => Played | undefined> = {
+      'when it is cut': () => 'cut',
+      'when it fails': () => ({ status: 500, body: { errors: [] } }),
+      'when it refuses': () => ({ status: 403, body: { errors: ['permission denied'] } }),
+      'when it is a page': () => ({ status: 200, body: '<html>' }),
+      'when it says too much': () => ({ status: 200, body: 'x'.repeat(2 * MAX_ANSWER_BYTES) }),
+      'when Vault repeats it': (secrets) => ({
+        status: 400,
+        body: { errors: [`not ${secrets.join(' nor ')}\n\u001b[31m`, 'x'.repeat(10_000)] },
+      }),
+      'when Vault repeats it with a fault of its own': (secrets) => ({
+        status: 500,
+        body: { errors: [...secrets], data: secrets, more: secrets },
+      }),
+    };
+    for (const [name, played] of Object.entries(plays)) {
+      for (const phase of ['login', 'call'] as const) {
+        it(`${name}, at the ${phase}`, async () => {
+          const auth = await bao.appRole();
+          const secrets: string[] = [auth.roleId, auth.secretId];
+          const vault = await provider({ auth });
+          if (phase === 'call') {
+            await vault.check();
+            secrets.push(String(front.calls.at(-1)?.headers['x-vault-token']));
+          }
+          front.play(() => played(phase === 'login' ? secrets : secrets.slice(2)));
+          const errors = [
+            await failing(() => vault.check()),
+            await failing(() => sign(vault)),
+            await failing(() => vault.generate('acme', 'ES256')),
+            await failing(() => vault.remove(signingKey('acme', key))),
+          ];
+          for (const error of errors) {
+            expect(error).to.be.instanceOf(Error);
+            for (const secret of secrets) expect(everything(error)).to.not.include(secret);
+            const { message, cause } = error as Error;
+            const line = `${message}${(cause as Error | undefined)?.message ?? ''}`;
+            expect(line).to.have.length.below(1_000);
+            expect(line).to.match(/^[\P{C}]*$/u);
+          }
+        });
+      }
+    }
+  });
+
+  it('has closed connections when the provider is closed, also twice', async () => {
+    const vault = await provider();
+    await expectSigns(vault);
+    await vault.close();
+    await vault.close();
+    front.take();
+    expectUnavailable(await failing(() => sign(vault)), /no connection|closed|destroyed/);
+    expect(front.take()).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,443 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { VaultKms } from '../../adapters/kms/vault/vault-kms.ts';
+import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+import type { VaultSettings as ConfiguredVault } from '../../config/kms-config.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
+import { describeWithOpenBao, type OpenBao, POLICY, startOpenBao, until } from '../support/openbao.ts';
+import { type OpenBaoFront, openBaoFront } from '../support/openbao-front.ts';
+
+/** What the configuration gives is what the provider takes. */
+const _configured = (settings: ConfiguredVault): VaultSettings => settings;
+
+const LOGIN = 'POST auth/approle/login';
+const LOOKUP = 'GET auth/token/lookup-self';
+const RENEWAL = 'POST auth/token/renew-self';
+
+describeWithOpenBao('Logging in to Vault', (binary) => {
+  let bao: OpenBao;
+  let front: OpenBaoFront;
+  let folder: string;
+  let key: StoredKey;
+  const open: VaultKms[] = [];
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-vault-'));
+    bao = await startOpenBao(binary);
+    front = await openBaoFront(bao.address);
+    key = await (await provider()).generate('acme', 'ES256');
+  });
+  beforeEach(() => {
+    front.play(() => undefined);
+    front.take();
+  });
+  afterEach(async () => {
+    sinon.restore();
+    await Promise.all(open.splice(0).map((one) => one.close()));
+  });
+  after(async () => {
+    await front?.end();
+    await bao?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function provider(settings: Partial<VaultSettings> = {}): Promise<VaultKms> {
+    const all = await bao.settings({ address: front.address, ...settings });
+    const made = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+    open.push(made);
+    return made;
+  }
+  const sign = (vault: VaultKms) => vault.sign(signingKey('acme', key), 'data');
+  const signing = () => `POST sign/${key.handle.keyId.replace(/@.*/, '')}/sha2-256`;
+  const expectSigns = async (vault: VaultKms) =>
+    expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
+  const count = (call: string, calls: readonly string[]) => calls.filter((one) => one === call).length;
+  /** What the service used last. */
+  const lastToken = () => String(front.calls.at(-1)?.headers['x-vault-token']);
+  const revoke = (token: string) => bao.call('POST', 'auth/token/revoke', { token });
+
+  function expectUnavailable(error: unknown, reason: RegExp): void {
+    expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
+    expect(((error as Failure).cause as Error).message).to.match(reason);
+  }
+
+  it('calls nobody before a key is needed', async () => {
+    await provider({ auth: await bao.appRole() });
+    expect(front.take()).to.deep.equal([]);
+  });
+
+  it('takes a token', async () => {
+    const vault = await provider();
+    await expectSigns(vault);
+    await expectSigns(vault);
+    expect(front.take()).to.deep.equal([LOOKUP, signing(), signing()]);
+  });
+
+  it('takes a token that never ends', async () => {
+    const vault = await provider({ auth: { method: 'token', token: bao.rootToken } });
+    await expectSigns(vault);
+  });
+
+  it('takes an AppRole, at any mount', async () => {
+    await expectSigns(await provider({ auth: await bao.appRole() }));
+    expect(front.take()).to.deep.equal([LOGIN, signing()]);
+    await bao.call('POST', 'sys/auth/teams/blue', { type: 'approle' });
+    const role = 'auth/teams/blue/role/vidimus';
+    await bao.call('POST', role, { token_policies: ['vidimus'] });
+    const id = await bao.call('GET', `${role}/role-id`);
+    const secret = await bao.call('POST', `${role}/secret-id`, {});
+    const auth = {
+      method: 'approle',
+      mount: 'teams/blue',
+      roleId: (id.body['data'] as { role_id: string }).role_id,
+      secretId: (secret.body['data'] as { secret_id: string }).secret_id,
+    } as const;
+    await expectSigns(await provider({ auth }));
+  });
+
+  it('logs in once for all who come at first', async () => {
+    const vault = await provider({ auth: await bao.appRole() });
+    await Promise.all(Array.from({ length: 20 }, () => vault.generate('acme', 'ES256')));
+    expect(count(LOGIN, front.take())).to.equal(1);
+  });
+
+  // A real login of this kind needs a cluster that vouches for the account. The front plays that one call, with a token of the
+  // real server; all else goes there.
+  it('takes an account of Kubernetes, whose file is read at each login', async () => {
+    const tokenFile = join(folder, 'serviceaccount');
+    const expected = { role: 'vidimus', jwt: 'first' };
+    front.play(async ({ method, path, body, headers }) => {
+      if (`${method} ${path}` !== 'POST auth/clusters/one/login') return undefined;
+      if (headers['x-vault-token'] !== undefined || body !== JSON.stringify(expected)) {
+        return { status: 403, body: { errors: ['permission denied'] } };
+      }
+      const auth = { client_token: await bao.token(), lease_duration: 3600, renewable: true };
+      return { status: 200, body: { auth } };
+    });
+    const auth = { method: 'kubernetes', mount: 'clusters/one', role: 'vidimus', tokenFile } as const;
+    const vault = await provider({ auth });
+    expectUnavailable(await failing(() => sign(vault)), /service account.*cannot be read.*ENOENT/);
+    writeFileSync(tokenFile, 'first\n');
+    await expectSigns(vault);
+    writeFileSync(tokenFile, 'second');
+    expected.jwt = 'second';
+    await revoke(lastToken());
+    await expectSigns(vault);
+    expected.jwt = 'third';
+    await revoke(lastToken());
+    expectUnavailable(await failing(() => sign(vault)), /login by kubernetes was refused.*service account/);
+  });
+
+  it('works in a namespace', async () => {
+    const inside = { 'X-Vault-Namespace': 'id' };
+    await bao.call('POST', 'sys/namespaces/id', {});
+    await bao.call('POST', 'sys/mounts/transit', { type: 'transit' }, inside);
+    await bao.call('POST', 'sys/policies/acl/vidimus', { policy: POLICY }, inside);
+    const { body } = await bao.call('POST', 'auth/token/create', { policies: ['vidimus'] }, inside);
+    const auth = { method: 'token', token: (body['auth'] as { client_token: string }).client_token } as const;
+    const from = front.calls.length;
+    const vault = await provider({ auth, namespace: 'id' });
+    const own = await vault.generate('acme', 'ES256');
+    const signature = await vault.sign(signingKey('acme', own), 'data');
+    expect(isSignedBy(own.publicJwk, 'data', signature)).to.equal(true);
+    const namespaces = front.calls.slice(from).map(({ headers }) => headers['x-vault-namespace']);
+    expect(new Set(namespaces)).to.deep.equal(new Set(['id']));
+    const outside = await provider();
+    expectUnavailable(await failing(() => outside.sign(signingKey('acme', own), 'data')), /not found/);
+  });
+
+  describe('renews a token', () => {
+    const short = { token_ttl: '2s', token_max_ttl: '1h' };
+    type Scene = {
+      readonly front: OpenBaoFront;
+      readonly provider: (settings?: Partial<VaultSettings>) => Promise<VaultKms>;
+      /** Calls of one kind so far. */
+      readonly seen: (call: string) => number;
+      readonly lastToken: () => string;
+    };
+    const scenes: Record<string, (scene: Scene) => Promise<void>> = {
+      async 'before it ends'(scene) {
+        const vault = await scene.provider({ auth: await bao.appRole(short) });
+        await expectSigns(vault);
+        const token = scene.lastToken();
+        await until(() => scene.seen(RENEWAL) === 2);
+        await expectSigns(vault);
+        expect(scene.lastToken()).to.equal(token);
+        expect(scene.seen(LOGIN)).to.equal(1);
+      },
+      async 'from the configuration, though nothing is called meanwhile'(scene) {
+        const auth = { method: 'token', token: await bao.token({ ttl: '2s' }) } as const;
+        const vault = await scene.provider({ auth });
+        await vault.check();
+        await until(() => scene.seen(RENEWAL) === 2);
+        await expectSigns(vault);
+      },
+      async 'by another one when it cannot live on'(scene) {
+        const auth = await bao.appRole({ token_ttl: '4s', token_max_ttl: '5s' });
+        const vault = await scene.provider({ auth });
+        await expectSigns(vault);
+        await until(() => scene.seen(LOGIN) === 2);
+        // Not again and again for less and less.
+        expect(scene.seen(RENEWAL)).to.equal(1);
+        await expectSigns(vault);
+        expect(scene.seen(LOOKUP)).to.equal(0);
+      },
+      async 'by another one when it is of a kind that cannot be renewed'(scene) {
+        const vault = await scene.provider({
+          auth: await bao.appRole({ token_ttl: '2s', token_type: 'batch' }),
+        });
+        await expectSigns(vault);
+        await until(() => scene.seen(LOGIN) === 2);
+        await expectSigns(vault);
+        expect(scene.seen(RENEWAL)).to.equal(0);
+      },
+      async 'again when that failed, as long as there is time'(scene) {
+        const auth = await bao.appRole({ token_ttl: '5s', token_max_ttl: '1h' });
+        const vault = await scene.provider({ auth });
+        await expectSigns(vault);
+        const token = scene.lastToken();
+        scene.front.play(({ path }) =>
+          path.endsWith('renew-self') && scene.seen(RENEWAL) === 1 ? 'cut' : undefined,
+        );
+        await until(() => scene.seen(RENEWAL) === 2);
+        await expectSigns(vault);
+        expect([scene.lastToken(), scene.seen(LOGIN)]).to.deep.equal([token, 1]);
+      },
+      async 'no more once it is closed'(scene) {
+        const vault = await scene.provider({ auth: await bao.appRole(short) });
+        await expectSigns(vault);
+        await vault.close();
+        const other = await scene.provider({ auth: await bao.appRole(short) });
+        await expectSigns(other);
+        const token = scene.lastToken();
+        await until(() => scene.seen(RENEWAL) === 1);
+        expect(scene.lastToken()).to.equal(token);
+        expect(await failing(() => sign(vault))).to.be.instanceOf(Error);
+      },
+    };
+    // They mostly wait, so all of them begin at once.
+    const played = new Map<string, Promise<void>>();
+    before(() => {
+      for (const [name, scene] of Object.entries(scenes)) {
+        const outcome = play(scene);
+        outcome.catch(() => {});
+        played.set(name, outcome);
+      }
+    });
+    for (const name of Object.keys(scenes)) it(name, () => played.get(name));
+
+    async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
+      const own = await openBaoFront(bao.address);
+      const made: VaultKms[] = [];
+      try {
+        await scene({
+          front: own,
+          async provider(settings = {}) {
+            const all = await bao.settings({ address: own.address, ...settings });
+            const vault = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+            made.push(vault);
+            return vault;
+          },
+          seen: (call) => own.calls.filter(({ method, path }) => `${method} ${path}` === call).length,
+          lastToken: () => String(own.calls.at(-1)?.headers['x-vault-token']),
+        });
+      } finally {
+        await Promise.all(made.map((one) => one.close()));
+        await own.end();
+      }
+    }
+  });
+
+  describe('with a token that is not taken any more', () => {
+    it('logs in again, once for all, and repeats the calls', async () => {
+      const vault = await provider({ auth: await bao.appRole() });
+      await expectSigns(vault);
+      await revoke(lastToken());
+      front.take();
+      await expectSigns(vault);
+      expect(front.take()).to.deep.equal([signing(), LOOKUP, LOGIN, signing()]);
+
+      await revoke(lastToken());
+      const made = await Promise.all(Array.from({ length: 10 }, () => vault.generate('acme', 'ES256')));
+      expect(made).to.have.length(10);
+      expect(count(LOGIN, front.take())).to.equal(1);
+    });
+
+    it('is unavailable when it may not log in again, and counts that as a failure', async () => {
+      const auth = await bao.appRole();
+      const vault = await provider({ auth });
+      await expectSigns(vault);
+      await revoke(lastToken());
+      const roles = (await bao.call('GET', 'auth/approle/role?list=true')).body['data'] as { keys: string[] };
+      const { secretId: secret_id } = auth;
+      for (const role of roles.keys) {
+        await bao.call('POST', `auth/approle/role/${role}/secret-id/destroy`, { secret_id });
+      }
+      for (let i = 0; i < 5; i++) {
+        const error = await failing(() => sign(vault));
+        expectUnavailable(error, /login by approle was refused.*check "roleId" and "secretId"/);
+      }
+      front.take();
+      expectUnavailable(await failing(() => sign(vault)), /several times in a row/);
+      expect(front.take()).to.deep.equal([]);
+    });
+
+    it('says that a new one is needed when it is from the configuration', async () => {
+      const token = await bao.token();
+      const vault = await provider({ auth: { method: 'token', token } });
+      await expectSigns(vault);
+      await revoke(token);
+      expectUnavailable(await failing(() => sign(vault)), /login by token was refused.*set a new token/);
+    });
+
+    it('logs in once in a while when no token helps, though it may not look at its own', async () => {
+      const auth = await bao.appRole({ token_no_default_policy: true, token_policies: ['closed'] });
+      const vault = await provider({ auth });
+      for (let i = 0; i < 12; i++) expectUnavailable(await failing(() => sign(vault)), /permission denied/);
+      expect(count(LOGIN, front.take())).to.equal(2);
+    });
+  });
+
+  describe('and what surrounds the service', () => {
+    it('takes nothing from the variables of Vault’s own tools, nor a proxy', async () => {
+      const auth = await bao.appRole();
+      const elsewhere = 'http://127.0.0.1:9';
+      const variables = {
+        VAULT_ADDR: elsewhere,
+        VAULT_TOKEN: 'of somebody else',
+        VAULT_NAMESPACE: 'elsewhere',
+        VAULT_PREFIX: '/elsewhere',
+        HTTP_PROXY: elsewhere,
+        http_proxy: elsewhere,
+      };
+      const former = Object.keys(variables).map((name) => [name, process.env[name]] as const);
+      Object.assign(process.env, variables);
+      try {
+        const from = front.calls.length;
+        await expectSigns(await provider({ auth }));
+        const [login] = front.calls.slice(from);
+        expect(login?.path).to.equal('auth/approle/login');
+        expect(login?.headers).to.not.have.any.keys('x-vault-token', 'x-vault-namespace');
+      } finally {
+        for (const [name, value] of former) {
+          if (value === undefined) delete process.env[name];
+          else process.env[name] = value;
+        }
+      }
+    });
+
+    it('prints nothing of what is sent, whatever DEBUG says', async () => {
+      const debug = createRequire(createRequire(import.meta.url).resolve('node-vault'))('debug') as {
+        enable(names: string): void;
+        disable(): void;
+      };
+      const printed = sinon.stub(process.stderr, 'write').returns(true);
+      debug.enable('*vault*');
+      try {
+        await expectSigns(await provider({ auth: await bao.appRole() }));
+      } finally {
+        debug.disable();
+      }
+      const { args } = printed;
+      printed.restore();
+      expect(args.flat().join('')).to.not.match(/secret_id|hvs|vault/i);
+    });
+
+    it('follows no redirect', async () => {
+      const other = await openBaoFront(bao.address);
+      try {
+        front.play(({ path }) => ({
+          status: 307,
+          body: '',
+          headers: { location: `${other.address}/v1/${path}` },
+        }));
+        const vault = await provider();
+        expectUnavailable(await failing(() => sign(vault)), /redirect \(307\).*"address"/);
+        expect(other.take()).to.deep.equal([]);
+      } finally {
+        await other.end();
+      }
+    });
+  });
+
+  describe('by TLS', () => {
+    let secured: OpenBao;
+    const file = (name: string) => join(folder, name);
+    before(async () => {
+      makeCertificates(folder);
+      const tls = { certificate: file('server.pem'), key: file('server.key'), ca: file('ca.pem') };
+      secured = await startOpenBao(binary, tls);
+    });
+    after(() => secured?.stop());
+
+    async function overTls(settings: Partial<VaultSettings>): Promise<VaultKms> {
+      const all = await secured.settings(settings);
+      const made = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+      open.push(made);
+      return made;
+    }
+    const outcome = async (settings: Partial<VaultSettings>) => {
+      const vault = await overTls(settings);
+      return (await failing(() => vault.check())) as Error | undefined;
+    };
+
+    it('trusts the authorities of the file', async () => {
+      const vault = await overTls({ ca: file('ca.pem') });
+      const own = await vault.generate('acme', 'ES256');
+      const signature = await vault.sign(signingKey('acme', own), 'data');
+      expect(isSignedBy(own.publicJwk, 'data', signature)).to.equal(true);
+    });
+
+    it('trusts nobody else, whatever VAULT_SKIP_VERIFY says', async () => {
+      process.env['VAULT_SKIP_VERIFY'] = 'true';
+      try {
+        expect((await outcome({}))?.message).to.match(/certificate is not trusted.*"ca"/);
+        expect((await outcome({ ca: file('other.pem') }))?.message).to.match(
+          /certificate is not trusted.*"ca"/,
+        );
+      } finally {
+        delete process.env['VAULT_SKIP_VERIFY'];
+      }
+    });
+
+    it('wants the name of the address in the certificate', async () => {
+      const address = secured.address.replace('127.0.0.1', 'localhost');
+      expect((await outcome({ ca: file('ca.pem'), address }))?.message).to.match(/not for the name in/);
+    });
+
+    it('says what is wrong with the file, and takes it as soon as it is mended', async () => {
+      const vault = await overTls({ ca: file('later.pem') });
+      const error = (await failing(() => vault.check())) as Error;
+      expect(error.message).to.match(/later\.pem of "ca" cannot be read \(ENOENT\)/);
+      execFileSync('cp', [file('ca.pem'), file('later.pem')]);
+      await vault.check();
+    });
+
+    it('says when TLS is where none is meant, and the other way round', async () => {
+      const plain = secured.address.replace('https', 'http');
+      expect((await outcome({ address: plain }))?.message).to.match(/no Vault: it answered 400/);
+      const tls = bao.address.replace('http', 'https');
+      expect((await outcome({ address: tls }))?.message).to.match(/TLS fails.*served by https/);
+    });
+  });
+});
+
+/** An authority, a certificate of it for 127.0.0.1, and another authority. */
+function makeCertificates(folder: string): void {
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  for (const name of ['ca', 'other']) {
+    const files = ['-keyout', `${name}.key`, '-out', `${name}.pem`];
+    openssl('req', '-x509', ...newKey, '-subj', `/CN=${name}`, ...files);
+  }
+  const names = ['-subj', '/CN=vault', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const files = ['-keyout', 'server.key', '-out', 'server.pem'];
+  openssl('req', '-x509', '-CA', 'ca.pem', '-CAkey', 'ca.key', ...newKey, ...names, ...files);
+}

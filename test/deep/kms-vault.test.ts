@@ -1,0 +1,301 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { expect } from 'chai';
+import type { KmsProvider } from '../../adapters/kms/kms-provider.ts';
+import { VaultKms } from '../../adapters/kms/vault/vault-kms.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
+import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
+import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
+import { Failure } from '../../domain/shared/failure.ts';
+import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
+import { describeKmsProvider, failing, isSignedBy } from '../contract/kms-provider.suite.ts';
+import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
+import { type OpenBaoFront, openBaoFront } from '../support/openbao-front.ts';
+
+const random = new NodeRandom();
+
+describeWithOpenBao('Keys in Vault', (binary) => {
+  let bao: OpenBao;
+  let front: OpenBaoFront;
+  let vault: VaultKms;
+  const open: KmsProvider[] = [];
+  before(async () => {
+    bao = await startOpenBao(binary);
+    front = await openBaoFront(bao.address);
+    vault = await provider();
+    // Logs in.
+    await vault.check();
+  });
+  beforeEach(() => {
+    front.play(() => undefined);
+    front.take();
+  });
+  after(async () => {
+    await Promise.all(open.map((one) => one.close()));
+    await front?.end();
+    await bao?.stop();
+  });
+
+  async function provider(settings: Parameters<OpenBao['settings']>[0] = {}): Promise<VaultKms> {
+    const all = await bao.settings({ address: front.address, ...settings });
+    const made = new VaultKms({ name: 'house', settings: all, random });
+    open.push(made);
+    return made;
+  }
+  const nameOf = (key: StoredKey) => key.handle.keyId.replace(/@.*/, '');
+  const read = (key: StoredKey) => bao.call('GET', `transit/keys/${nameOf(key)}`);
+  const reasonOf = (error: unknown) => (error as Failure).cause as Error;
+
+  function expectUnavailable(error: unknown, reason: RegExp): void {
+    expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
+    expect(reasonOf(error).message).to.match(reason);
+  }
+
+  describeKmsProvider('VaultKms', 'house', () => vault);
+
+  describe('a key', () => {
+    it('has the tenant, and its version, in its handle', async () => {
+      const { handle } = await vault.generate('acme', 'ES256');
+      expect(handle.keyId).to.match(/^acme\.[\w-]{22}\.es256@1$/);
+    });
+
+    it('is called nothing that Vault cannot take, whatever its random part is', async () => {
+      const bytes = (fill: number) => () => Buffer.alloc(16, fill).toString('base64url');
+      for (const token of [bytes(0xff), bytes(0xfb), () => '-_-_-_-_-_-_-_-_-_-_--']) {
+        const settings = await bao.settings();
+        const made = new VaultKms({
+          name: 'house',
+          settings,
+          random: Object.assign(new NodeRandom(), { token }),
+        });
+        open.push(made);
+        const key = await made.generate('a-', 'ES256');
+        expect(isSignedBy(key.publicJwk, 'data', await made.sign(signingKey('a-', key), 'data'))).to.equal(
+          true,
+        );
+        await made.remove(signingKey('a-', key));
+      }
+    });
+
+    it('cannot be taken out of Vault', async () => {
+      for (const key of [await vault.generate('acme', 'ES256'), await vault.import('acme', aPrivateKey())]) {
+        for (const path of ['export/signing-key', 'export/hmac-key', 'backup']) {
+          const { body } = await bao.call('GET', `transit/${path}/${nameOf(key)}`);
+          expect(String(body['errors']), path).to.match(
+            /not exportable|exporting is disallowed|backup is disallowed/,
+          );
+          expect(body['data']).to.equal(undefined);
+        }
+      }
+    });
+
+    it('signs after a restart of the service with what was stored', async () => {
+      const key = await vault.generate('acme', 'ES256');
+      const signature = await (await provider()).sign(signingKey('acme', key), 'data');
+      expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
+    });
+
+    it('stays the same when it is rotated inside Vault', async () => {
+      for (const algorithm of SIGNING_ALGORITHMS) {
+        const key = await vault.generate('acme', algorithm);
+        expect((await bao.call('POST', `transit/keys/${nameOf(key)}/rotate`)).status).to.equal(200);
+        const signature = await vault.sign(signingKey('acme', key), 'data');
+        expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
+      }
+    });
+
+    it('signs with no version that is not there, nor with anything that is no handle', async () => {
+      const { handle } = await vault.generate('acme', 'ES256');
+      const sign = (keyId: string) =>
+        failing(() => vault.sign({ tenantId: 'acme', handle: { ...handle, keyId } }, 'data'));
+      expectUnavailable(await sign(handle.keyId.replace('@1', '@2')), /version/);
+      front.take();
+      for (const keyId of [
+        handle.keyId.replace('@1', ''),
+        handle.keyId.replace('@1', '@0'),
+        handle.keyId.replace('@1', '@1/../x'),
+        handle.keyId.replace('acme.', 'acme.../'),
+        handle.keyId.replace('acme.', 'other.'),
+        'acme.x@1',
+        '',
+      ]) {
+        expect(await sign(keyId), keyId).to.be.instanceOf(Error);
+      }
+      expect(front.take()).to.deep.equal([]);
+    });
+
+    it('signs with no algorithm but its own, though Transit would', async () => {
+      for (const [own, other] of [
+        ['EdDSA', 'ES256'],
+        ['ES256', 'EdDSA'],
+      ] as const) {
+        const key = await vault.generate('acme', own);
+        const handle = { ...key.handle, algorithm: other };
+        expect(await failing(() => vault.sign({ tenantId: 'acme', handle }, 'data'))).to.be.instanceOf(Error);
+        const keyId = handle.keyId.replace(own.toLowerCase(), other.toLowerCase());
+        const altered = { ...handle, keyId };
+        const error = await failing(() => vault.sign({ tenantId: 'acme', handle: altered }, 'data'));
+        expectUnavailable(error, /key not found/);
+      }
+    });
+
+    it('is removed, by its tenant alone', async () => {
+      const key = await vault.generate('acme', 'ES256');
+      expect(await failing(() => vault.remove(signingKey('other', key)))).to.be.instanceOf(Error);
+      expect((await read(key)).status).to.equal(200);
+      await vault.remove(signingKey('acme', key));
+      expect((await read(key)).status).to.equal(404);
+      expectUnavailable(await failing(() => vault.sign(signingKey('acme', key), 'data')), /not found/);
+    });
+
+    it('may be gone already when it is removed', async () => {
+      const key = await vault.generate('acme', 'ES256');
+      await Promise.all([1, 2, 3].map(() => vault.remove(signingKey('acme', key))));
+      await vault.remove(signingKey('acme', key));
+    });
+
+    it('is not removed where the mount is missing, which is said', async () => {
+      const key = await vault.generate('acme', 'ES256');
+      const auth = { method: 'token', token: bao.rootToken } as const;
+      const elsewhere = await provider({ mount: 'transits', auth });
+      const error = await failing(() => elsewhere.remove(signingKey('acme', key)));
+      expectUnavailable(error, /no handler for route.*check "mount"/);
+    });
+
+    it('that is gone holds up no other key', async () => {
+      const [gone, other] = [await vault.generate('acme', 'ES256'), await vault.generate('acme', 'ES256')];
+      await vault.remove(signingKey('acme', gone));
+      for (let i = 0; i < 12; i++) {
+        expectUnavailable(await failing(() => vault.sign(signingKey('acme', gone), 'data')), /not found/);
+      }
+      expect(await vault.sign(signingKey('acme', other), 'data')).to.have.length(64);
+    });
+
+    it('that the policy forbids holds up no other key, and is no reason to log in', async () => {
+      const [forbidden, other] = [
+        await vault.generate('closed', 'ES256'),
+        await vault.generate('acme', 'ES256'),
+      ];
+      await bao.call('POST', 'sys/policies/acl/closed', {
+        policy: `path "transit/sign/closed.*" { capabilities = ["deny"] }`,
+      });
+      const auth = await bao.appRole({ token_policies: ['vidimus', 'closed'] });
+      const restricted = await provider({ auth });
+      await restricted.sign(signingKey('acme', other), 'data');
+      front.take();
+      for (let i = 0; i < 12; i++) {
+        const error = await failing(() => restricted.sign(signingKey('closed', forbidden), 'data'));
+        expectUnavailable(error, /permission denied/);
+      }
+      expect(await restricted.sign(signingKey('acme', other), 'data')).to.have.length(64);
+      expect(front.take().filter((call) => call.includes('login'))).to.deep.equal([]);
+    });
+  });
+
+  describe('when a key cannot be made', () => {
+    const aKeyOf = (path: string) => /^transit\/keys\/(left\.[\w-]+\.\w+)/.exec(path)?.[1];
+    const keysOf = async (tenantId: string) => {
+      const { body } = await bao.call('GET', 'transit/keys?list=true');
+      return (body['data'] as { keys: string[] }).keys.filter((name) => name.startsWith(`${tenantId}.`));
+    };
+
+    it('removes what was made before the fault', async () => {
+      front.play(({ method, path }) =>
+        method === 'GET' && aKeyOf(path) ? { status: 500, body: { errors: ['x'] } } : undefined,
+      );
+      expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /answered 500: x/);
+      await until(async () => (await keysOf('left')).length === 0);
+      expect(front.take()[0]).to.match(/^POST keys\/left/);
+    });
+
+    it('takes no key whose private half can be had, nor one of another type', async () => {
+      for (const change of [{ exportable: true }, { allow_plaintext_backup: true }, { type: 'ecdsa-p384' }]) {
+        front.play(async ({ method, path }) => {
+          const name = aKeyOf(path);
+          if (method !== 'POST' || name === undefined || path.includes('/config')) return undefined;
+          await bao.call('POST', `transit/keys/${name}`, { type: 'ecdsa-p256', ...change });
+          return { status: 204, body: '' };
+        });
+        expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /not as it was asked for/);
+        await until(async () => (await keysOf('left')).length === 0);
+      }
+    });
+
+    it('takes no other key for the one that it was to import', async () => {
+      front.play(async ({ method, path }) => {
+        const name = aKeyOf(path);
+        if (method !== 'POST' || name === undefined || !path.endsWith('/import')) return undefined;
+        await bao.call('POST', `transit/keys/${name}`, { type: 'ecdsa-p256' });
+        return { status: 204, body: '' };
+      });
+      expectUnavailable(await failing(() => vault.import('left', aPrivateKey())), /another key/);
+      await until(async () => (await keysOf('left')).length === 0);
+    });
+  });
+
+  describe('import', () => {
+    const forms: Record<string, () => { privateKey: ReturnType<typeof aPair>['privateKey'] }> = {
+      'P-256': () => aPair('P-256'),
+      'P-384': () => aPair('P-384'),
+      'P-521': () => aPair('P-521'),
+      Ed25519: () => generateKeyPairSync('ed25519'),
+    };
+    for (const [name, make] of Object.entries(forms)) {
+      it(`takes a ${name} key as JWK and as PKCS#8`, async () => {
+        const { privateKey } = make();
+        for (const material of [
+          privateKey.export({ format: 'jwk' }) as PrivateKeyMaterial,
+          privateKey.export({ format: 'der', type: 'pkcs8' }),
+        ]) {
+          const key = await vault.import('acme', material);
+          const { x } = privateKey.export({ format: 'jwk' });
+          expect(key.publicJwk).to.include({ x }).and.not.have.any.keys('d');
+          const signature = await vault.sign(signingKey('acme', key), 'data');
+          expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
+          await vault.remove(signingKey('acme', key));
+        }
+      });
+    }
+
+    const refused: Record<string, () => PrivateKeyMaterial> = {
+      'an RSA key': () =>
+        generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+          format: 'der',
+          type: 'pkcs8',
+        }),
+      'a secp256k1 key': () => aPair('secp256k1').privateKey.export({ format: 'der', type: 'pkcs8' }),
+      'a public key': () => aPair('P-256').publicKey.export({ format: 'jwk' }) as PrivateKeyMaterial,
+      'a key with a foreign public half': () => {
+        const [one, other] = [aPair('P-256'), aPair('P-256')].map(({ privateKey }) =>
+          privateKey.export({ format: 'jwk' }),
+        );
+        return { ...one, d: other?.d ?? '' } as PrivateKeyMaterial;
+      },
+      'no key at all': () => Buffer.from('not a key'),
+    };
+    for (const [name, make] of Object.entries(refused)) {
+      it(`refuses ${name} before Vault sees it`, async () => {
+        const error = await failing(() => vault.import('acme', make()));
+        expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
+        expect(front.take()).to.deep.equal([]);
+      });
+    }
+
+    it('shows Vault the key under its wrapping key alone', async () => {
+      const material = aPrivateKey();
+      const from = front.calls.length;
+      await vault.import('acme', material);
+      const sent = front.calls.slice(from).map(({ body }) => body);
+      const { d = '' } = { ...(material as { d: string }) };
+      const scalar = Buffer.from(d, 'base64url');
+      for (const text of sent) {
+        expect(text).to.not.include(d).and.not.include(scalar.toString('hex'));
+        const { ciphertext = '' } = (text === '' ? {} : JSON.parse(text)) as { ciphertext?: string };
+        expect(Buffer.from(ciphertext, 'base64').includes(scalar)).to.equal(false);
+      }
+      expect(sent.some((text) => text.includes('ciphertext'))).to.equal(true);
+    });
+  });
+});
+
+const aPair = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve });
+const aPrivateKey = () => aPair('P-256').privateKey.export({ format: 'jwk' }) as PrivateKeyMaterial;

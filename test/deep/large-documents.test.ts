@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import { created, type Populated, populate } from '../support/populated.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+import { ThreadHolds } from '../support/thread-holds.ts';
+
+const LIMIT_MS = 100;
+
+describe('A configuration with very many members', () => {
+  let service: TestService;
+  let world: Populated;
+  const holds = new ThreadHolds();
+
+  before(async () => {
+    service = await startTestService();
+    world = await populate(service, 'acme');
+    await created(service, world.token, '/issuer/credentials', {
+      id: 'large',
+      vct: 'urn:large:1',
+      config: { format: 'dc+sd-jwt', display: [{ name: 'Large', locale: 'en' }] },
+      claims: Object.fromEntries(Array.from({ length: 9_000 }, (_, index) => [`a${index}`, 1])),
+    });
+  });
+  it('of more than ten thousand is refused', async () => {
+    const claims = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`a${index}`, 1]));
+    const { status, body } = await service.call('PATCH', '/issuer/credentials/large', {
+      token: world.token,
+      json: { claims },
+    });
+    expect([status, body.code]).to.deep.equal([400, 'invalid_input']);
+    expect(body.detail).to.include('10000 members');
+  });
+
+  after(async () => {
+    await holds.close();
+    await service.close();
+  });
+
+  it('does not hold up other tenants with each small change', async () => {
+    let count = 0;
+    const { status, milliseconds } = await holds.of(
+      () => ({
+        address: `${service.address}/issuer/credentials/large`,
+        method: 'PATCH',
+        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${world.token}` },
+        body: JSON.stringify({ description: `change ${++count}` }),
+      }),
+      LIMIT_MS,
+    );
+    expect(status).to.equal(200);
+    expect(milliseconds).to.be.below(LIMIT_MS);
+  });
+});

@@ -1,0 +1,112 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { created, credentialBody, offerBody } from '../support/populated.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { type Callable, createTenant } from '../support/test-service.ts';
+import { callsTo, WorkerService } from '../support/worker-service.ts';
+
+const PROBE = new URL('../support/loaded-modules.ts', import.meta.url).href;
+/** What serves administrators, seldom requests, or other configurations. */
+const NOT_LOADED = [
+  ...[
+    '@mikro-orm/core',
+    '@mikro-orm/sql',
+    '@mikro-orm/postgresql',
+    '@mikro-orm/sqlite',
+    '@mikro-orm/migrations',
+  ],
+  ...['kysely', 'yaml', '@peculiar/x509', 'swagger-ui-dist', 'zod-openapi', 'undici'],
+  ...['prom-client', '@opentelemetry/api', '@opentelemetry/sdk-trace'],
+  ...['amqplib', 'cloudevents', 'node-vault'],
+];
+/** Checks claims against a schema. */
+const FOR_CLAIMS = ['ajv', 'ajv-formats'];
+/** Of Node, by the names that it has within: what `fetch` is made of, and HTTP/2. */
+const NOT_LOADED_OF_NODE = ['internal/deps/undici/undici', 'http2', 'tls'];
+/** What a start reads, packages and our own parts; 367 when this was written, 1,660 before. */
+const MAX_FILES = 450;
+
+for (const kind of databases()) {
+  describe(`A process on ${kind.name}`, () => {
+    let database: TestDatabase | undefined;
+    let folder: string;
+    let service: WorkerService | undefined;
+
+    before(async function () {
+      // Migrated by the process itself.
+      database = await kind.openEmpty();
+      if (database === undefined) return this.skip();
+      folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    });
+    afterEach(async () => {
+      await service?.stop();
+      service = undefined;
+    });
+    after(async () => {
+      await database?.drop();
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    });
+
+    const start = async () => {
+      service = await WorkerService.start({
+        WORKERS: '1',
+        DATABASE_URL: database?.url ?? '',
+        NODE_OPTIONS: `--import=${PROBE}`,
+        LOADED_FILE: join(folder, 'loaded.txt'),
+      });
+      return callsTo(service.address);
+    };
+    const loaded = async (): Promise<readonly string[]> => {
+      const file = join(folder, 'loaded.txt');
+      rmSync(file, { force: true });
+      service?.process.kill('SIGUSR2');
+      while (!existsSync(file)) await setTimeout(20);
+      await setTimeout(50);
+      return readFileSync(file, 'utf8').split('\n');
+    };
+    const packagesOf = (urls: readonly string[]) => {
+      const found = urls.flatMap((url) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []);
+      return [...new Set(found)];
+    };
+    const expectNothingElse = async (besides: readonly string[] = []) => {
+      const all = await loaded();
+      const unwanted = [...NOT_LOADED, ...FOR_CLAIMS].filter((name) => !besides.includes(name));
+      expect(packagesOf(all).filter((name) => unwanted.includes(name))).to.deep.equal([]);
+      const ofNode = all.map((name) => name.replace('NativeModule ', ''));
+      expect(ofNode.filter((name) => NOT_LOADED_OF_NODE.includes(name))).to.deep.equal([]);
+      const files = all.filter((url) => url.startsWith('file:'));
+      expect(files.length, 'files').to.be.within(100, MAX_FILES);
+    };
+
+    const issue = async (calls: Callable, token: string) => {
+      const { uri, session } = await created(calls, token, '/issuer/offer', offerBody('pid'));
+      const wallet = new RawWallet(calls, 'acme');
+      const answer = await wallet.request(await wallet.accessToken(uri), 'pid');
+      expect([answer.status, answer.body?.credentials?.length], answer.text).to.deep.equal([200, 1]);
+      const { body } = await calls.call('GET', `/session/${session}`, { token });
+      expect(body.status).to.equal('completed');
+    };
+
+    it('loads nothing at its first start that it does not need to serve', async () => {
+      await start();
+      await expectNothingElse();
+    });
+
+    it('loads nothing else to issue, as its issuer and a wallet ask for it', async () => {
+      const before = await start();
+      const { token } = await createTenant(before, 'acme');
+      await created(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+      // The first one of a tenant makes its status list.
+      await issue(before, token);
+      expect(packagesOf(await loaded()), 'of who has written').to.include('@mikro-orm/core');
+      await service?.stop();
+
+      await issue(await start(), token);
+      await expectNothingElse(FOR_CLAIMS);
+    });
+  });
+}

@@ -1,0 +1,141 @@
+import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { connect } from '../../adapters/persistence/database.ts';
+import { Log } from '../../application/ports/log.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+type Native = { pragma(text: string, options?: { simple: true }): unknown };
+
+/** A database that can be taken away while the service runs. */
+type Breakable = { readonly url: string; lose(): Promise<void>; bring(): Promise<void>; end(): void };
+
+/** The disk of the service's own connection is full. */
+async function breakableSqlite({ url }: TestDatabase): Promise<Breakable> {
+  const orm = await connect({ url: 'sqlite::memory:', poolSize: 2 });
+  const prototype = Object.getPrototypeOf(await orm.em.getConnection().getNativeClient()) as Native;
+  await orm.close();
+  const spy = sinon.spy(prototype, 'pragma');
+  const natives = () => [...new Set(spy.thisValues as (Native & { readonly open: boolean })[])];
+  const limit = (pages: (native: Native) => number) => {
+    for (const native of natives().filter(({ open }) => open))
+      native.pragma(`max_page_count = ${pages(native)}`);
+  };
+  return {
+    url,
+    lose: async () => limit((native) => Number(native.pragma('page_count', { simple: true }))),
+    bring: async () => limit(() => 1_000_000),
+    end: () => spy.restore(),
+  };
+}
+
+/** What stands between the service and its server goes away. */
+async function breakablePostgres({ url }: TestDatabase): Promise<Breakable> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  const make = () =>
+    createServer((near) => {
+      const far = dial(Number(target.port || 5432), target.hostname);
+      for (const socket of [near, far]) {
+        sockets.add(socket);
+        socket.on('error', () => {});
+        socket.on('close', () => {
+          near.destroy();
+          far.destroy();
+        });
+      }
+      near.pipe(far).pipe(near);
+    });
+  let server: Server = make();
+  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await listen(0);
+  const { port } = server.address() as { port: number };
+  const through = new URL(url);
+  through.host = `127.0.0.1:${port}`;
+  const lose = async () => {
+    const closed = new Promise<unknown>((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  return {
+    url: through.href,
+    lose,
+    bring: async () => {
+      server = make();
+      await listen(port);
+    },
+    end: () => void lose(),
+  };
+}
+
+const BREAKABLE = { sqlite: breakableSqlite, postgres: breakablePostgres };
+
+for (const kind of databases()) {
+  describe(`A service whose ${kind.name} does not work`, () => {
+    let database: TestDatabase | undefined;
+    let breakable: Breakable;
+    let service: TestService;
+    let tenant: { id: string; token: string };
+
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      breakable = await BREAKABLE[kind.name](database);
+      service = await startTestService({ DATABASE_URL: breakable.url });
+      tenant = await createTenant(service, 'acme');
+    });
+    after(async () => {
+      await service?.close();
+      breakable?.end();
+      await database?.drop();
+    });
+
+    const long = 'x'.repeat(900);
+    const write = () =>
+      service.call('PATCH', '/client/acme-admin', {
+        token: tenant.token,
+        json: { roles: ['clients:manage'], description: long },
+      });
+    /** Until nothing that is free in the file takes any more. */
+    const fill = async () => {
+      let answer = await write();
+      for (let n = 0; n < 200 && answer.status === 200; n++) answer = await write();
+      return answer;
+    };
+
+    it('says that it is unavailable, says why in the log, and goes on once it works', async () => {
+      const errors = sinon.spy(service.service.container.get(Log), 'error');
+      await breakable.lose();
+      try {
+        const answer = await fill();
+        expect([answer.status, answer.body.code], answer.text).to.deep.equal([503, 'unavailable']);
+        expect(answer.headers.get('content-type')).to.equal('application/problem+json');
+        expect(answer.headers.get('retry-after')).to.match(/^\d+$/);
+        expect(answer.text).not.to.match(/SQLITE|ECONN|full|127\.0\.0\.1/);
+        const [message, , cause] = errors.lastCall.args;
+        expect(message).to.match(/^the database cannot be (written|reached)$/);
+        expect(cause).to.be.instanceOf(Error);
+        expect(errors.args.map(([text]) => text)).not.to.include('unexpected failure');
+        if (kind.name === 'postgres') {
+          const grant = { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: 'x' };
+          const token = await service.call('POST', '/oauth2/token', { json: grant });
+          expect([token.status, token.body.error], token.text).to.deep.equal([
+            503,
+            'temporarily_unavailable',
+          ]);
+          const request = await service.call('GET', '/acme/request/unknown');
+          expect([request.status, request.body.error], request.text).to.deep.equal([
+            503,
+            'temporarily_unavailable',
+          ]);
+        }
+      } finally {
+        errors.restore();
+        await breakable.bring();
+      }
+      const after = await write();
+      expect(after.status, after.text).to.equal(200);
+    });
+  });
+}

@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
+import { startedProgram, startOptions } from '../support/start-options.ts';
+
+const PROBE = new URL('../support/old-objects-probe.ts', import.meta.url).href;
+const ROOT = { clientId: 'root', secret: 'a secret for the root client' };
+const CALLERS = 12;
+const WARM_UP = 3_000;
+const REQUESTS = 1_500;
+/** A request and its answer are some six thousand. */
+const MOST_BYTES = 1_500;
+
+// What outlives its request becomes an old object, and those are dear: they are only collected when there are many of them.
+describe('requests that are over', () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
+  let folder: string;
+  let address: string;
+  let child: ChildProcess;
+  let token = '';
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-old-'));
+    const port = await freePort(createServer);
+    address = `http://127.0.0.1:${port}`;
+    const { environment, nodeOptions } = startOptions();
+    child = spawn(process.execPath, [...nodeOptions, '--expose-gc', `--import=${PROBE}`, startedProgram()], {
+      env: {
+        ...environment,
+        PATH: process.env['PATH'],
+        HOST: '127.0.0.1',
+        PORT: String(port),
+        DATA_FOLDER: folder,
+        MASTER_SECRET: 'a master secret for objects that are old',
+        AUTH_CLIENT_ID: ROOT.clientId,
+        AUTH_CLIENT_SECRET: ROOT.secret,
+      },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    const deadline = performance.now() + PATIENCE_MS;
+    while (!(await fetch(`${address}/health`).catch(() => undefined))?.ok) {
+      if (performance.now() > deadline) throw new Error('the service does not start');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const roles = ['issuance:manage'];
+    token = await login(ROOT.clientId, ROOT.secret);
+    const { clients } = await post('/tenant', { id: 'acme', name: 'Acme', roles });
+    token = '';
+    token = await login('acme-admin', clients[0].secret);
+  });
+  after(async () => {
+    agent.destroy();
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  async function post(path: string, json: object): Promise<any> {
+    const headers = {
+      'Content-Type': 'application/json',
+      ...(token && { Authorization: `Bearer ${token}` }),
+    };
+    const answer = await fetch(address + path, { method: 'POST', headers, body: JSON.stringify(json) });
+    const text = await answer.text();
+    expect(answer.status, text).to.be.oneOf([200, 201]);
+    return JSON.parse(text);
+  }
+  const login = async (client_id: string, client_secret: string): Promise<string> =>
+    (await post('/oauth2/token', { grant_type: 'client_credentials', client_id, client_secret }))
+      .access_token;
+
+  async function oldBytes(message: 'collect' | 'look'): Promise<number> {
+    const said = once(child, 'message');
+    child.send(message);
+    return Number((await said)[0]);
+  }
+
+  const ask = (path: string, status: number) =>
+    new Promise<void>((resolve, reject) => {
+      const headers = { Authorization: `Bearer ${token}` };
+      get(address + path, { agent, headers }, (answer) => {
+        answer.resume().once('end', () => {
+          if (answer.statusCode === status) resolve();
+          else reject(new Error(`${path} answers ${answer.statusCode}`));
+        });
+      }).once('error', reject);
+    });
+
+  async function askOften(path: string, status: number, count: number): Promise<void> {
+    let left = count;
+    const caller = async () => {
+      while (left-- > 0) await ask(path, status);
+    };
+    await Promise.all(Array.from({ length: CALLERS }, caller));
+  }
+
+  for (const [what, path, status] of [
+    ['a published document', '/.well-known/openid-credential-issuer/acme', 200],
+    ['what an administrator reads', '/issuer/credentials', 200],
+    ['a refusal', '/session/unknown', 404],
+  ] as const) {
+    it(`are no burden to those that follow: ${what}`, async () => {
+      await askOften(path, status, WARM_UP);
+      const before = await oldBytes('collect');
+      await askOften(path, status, REQUESTS);
+      const bytes = ((await oldBytes('look')) - before) / REQUESTS;
+      expect(bytes, 'bytes that a request leaves behind').to.be.below(MOST_BYTES);
+    });
+  }
+});

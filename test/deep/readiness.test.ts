@@ -1,0 +1,215 @@
+import { createServer } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { sqliteDriver } from '../../adapters/persistence/drivers.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
+import { freePort } from '../demo/process.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { present, Shop } from '../support/present.ts';
+import { openRaw } from '../support/raw-sql.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+/** What was found out about writes counts for a second. */
+const COUNTS_MS = 1_100;
+
+/** A database that can be made read-only while the service runs. */
+type Lockable = { lock(): Promise<void>; unlock(): Promise<void>; end(): void };
+
+type Native = { readonly open: boolean; pragma(text: string): unknown };
+
+/** As on a file system that became read-only under it. */
+function readOnlyConnection(): Lockable {
+  const spy = sinon.spy(sqliteDriver().prototype as Native, 'pragma');
+  const set = async (how: string) => {
+    for (const native of new Set(spy.thisValues as Native[]))
+      if (native.open) native.pragma(`query_only = ${how}`);
+  };
+  return { lock: () => set('on'), unlock: () => set('off'), end: () => spy.restore() };
+}
+
+/** As a standby is, or a server whose operator protects it; connections that there are go and come again. */
+function readOnlyServer({ url }: TestDatabase): Lockable {
+  const name = new URL(url).pathname.slice(1);
+  const set = async (how: string) => {
+    const { run, close } = await openRaw(url);
+    await run('set default_transaction_read_only = off');
+    await run(`alter database ${name} ${how} default_transaction_read_only${how === 'set' ? ' = on' : ''}`);
+    await run(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`,
+    );
+    await close();
+  };
+  return { lock: () => set('set'), unlock: () => set('reset'), end: () => {} };
+}
+
+const LOCKABLE = { sqlite: readOnlyConnection, postgres: readOnlyServer };
+
+describe('probes', () => {
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('say that the process lives, and that it is ready', async () => {
+    const live = await service.call('GET', '/health/live');
+    expect([live.status, live.body]).to.deep.equal([200, { status: 'ok' }]);
+    const ready = await service.call('GET', '/health/ready');
+    const up = { database: { status: 'up' }, keys: { status: 'up' } };
+    expect([ready.status, ready.body]).to.deep.equal([
+      200,
+      { status: 'ok', info: up, error: {}, details: up },
+    ]);
+    for (const path of ['/health/live', '/health/ready'])
+      expect((await service.call('HEAD', path)).status, path).to.equal(200);
+  });
+
+  it('say that nothing is ready where nothing can be signed, and are ready while one key provider answers', async () => {
+    const address = `http://127.0.0.1:${await freePort(createServer)}`;
+    const house = {
+      type: 'vault',
+      address,
+      mount: 'transit',
+      auth: { method: 'token', token: 'nobody-knows' },
+    };
+    const readyWith = async (config: object) => {
+      const other = await startTestService({ KMS_CONFIG: JSON.stringify(config) });
+      const { status, body } = await other.call('GET', '/health/ready');
+      await other.close();
+      return [status, body.details.keys.status];
+    };
+    expect(await readyWith({ default: 'house', providers: { house } })).to.deep.equal([503, 'down']);
+    const both = { default: 'house', providers: { house, local: { type: 'local' } } };
+    expect(await readyWith(both)).to.deep.equal([200, 'up']);
+  });
+
+  it('say that the process is not ready any more while it drains, and everything else is answered', async () => {
+    const leaving = await startTestService();
+    const { token } = await createTenant(leaving, 'acme');
+    leaving.service.drain();
+    for (const path of ['/health', '/health/ready']) {
+      const { status, body } = await leaving.call('GET', path);
+      expect([status, body.status, body.error]).to.deep.equal([
+        503,
+        'error',
+        { accepting: { status: 'down' } },
+      ]);
+    }
+    expect((await leaving.call('GET', '/health/live')).status).to.equal(200);
+    expect((await leaving.call('GET', '/session', { token })).status).to.equal(200);
+    await leaving.close();
+  });
+});
+
+for (const kind of databases()) {
+  describe(`A service whose ${kind.name} takes no writes`, () => {
+    let database: TestDatabase | undefined;
+    let lockable: Lockable;
+    let shop: Shop;
+
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      const { url } = database;
+      lockable = LOCKABLE[kind.name](database);
+      shop = await Shop.open({}, () => startTestService({ DATABASE_URL: url }));
+      await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
+    });
+    after(async () => {
+      await shop?.close();
+      lockable?.end();
+      await database?.drop();
+    });
+
+    const statusOf = async (path: string) => (await shop.service.call('GET', path)).status;
+    const probes = async () => [
+      await statusOf('/health/live'),
+      await statusOf('/health/ready'),
+      await statusOf('/health'),
+    ];
+
+    it('is not ready, reads on, tells writers when to try again, and is ready when it is over', async () => {
+      expect(await probes()).to.deep.equal([200, 200, 200]);
+      await lockable.lock();
+      await setTimeout(COUNTS_MS);
+      expect(await probes()).to.deep.equal([200, 503, 503]);
+      const { body } = await shop.service.call('GET', '/health/ready');
+      expect(body.error).to.deep.equal({ database: { status: 'down' } });
+      expect(await statusOf('/acme/.well-known/openid-credential-issuer')).to.equal(200);
+      const refused = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'told' });
+      expect([refused.status, refused.body.code], refused.text).to.deep.equal([503, 'unavailable']);
+      expect(refused.headers.get('retry-after')).to.match(/^\d+$/);
+      await lockable.unlock();
+      // The refused write counts for five seconds: others of its size may be refused where a small one is not.
+      for (let left = 130; left > 0 && (await statusOf('/health/ready')) !== 200; left--)
+        await setTimeout(100);
+      expect(await probes()).to.deep.equal([200, 200, 200]);
+    });
+
+    for (const requestId of ['check', 'told']) {
+      it(`leaves the session of a presentation open, so that the wallet can send it again (${requestId})`, async () => {
+        shop.backend.on('/told', (response) => response.end());
+        const held = await shop.issue();
+        const asked = await shop.ask(requestId);
+        await lockable.lock();
+        const first = await shop.present(asked, held);
+        expect([first.status, first.body.error], first.text).to.deep.equal([503, 'temporarily_unavailable']);
+        await lockable.unlock();
+        const second = await shop.present(asked, held);
+        expect(second.status, second.text).to.equal(200);
+        expect((await shop.session(asked.session)).status).to.equal('completed');
+      });
+    }
+  });
+}
+
+describe('A presentation that is judged while the database goes away', () => {
+  it('leaves the session open, so that the wallet can send it again', async () => {
+    const database = await databases()[0]?.open();
+    if (database === undefined) throw new Error('SQLite is missing');
+    const settings = { DATABASE_URL: database.url, PORT: String(await freePort(createServer)) };
+    const shop = await Shop.open({}, () => startTestService(settings));
+    const held = await shop.issue();
+    const asked = await shop.ask();
+    await shop.close();
+    // A process that has seen nothing of it judges what is stored, and nothing comes after that.
+    const service = await startTestService(settings);
+    const verify = sinon.stub(PresentationVerifier.prototype, 'verify');
+    verify.rejects(new StoreUnavailable('the database takes too long'));
+    try {
+      const first = await present(service, asked, held);
+      expect([first.status, first.body.error], first.text).to.deep.equal([503, 'temporarily_unavailable']);
+    } finally {
+      verify.restore();
+    }
+    const second = await present(service, asked, held);
+    expect(second.status, second.text).to.equal(200);
+    await service.close();
+    await database.drop();
+  });
+});
+
+describe('A statement that PostgreSQL gives up', () => {
+  it('makes the answer "try again", and no failure', async function () {
+    const database = await databases()[1]?.open();
+    if (database === undefined) return this.skip();
+    const service = await startTestService({ DATABASE_URL: database.url, DATABASE_TIMEOUT: '1' });
+    const { token } = await createTenant(service, 'acme');
+    const { run, close } = await openRaw(database.url);
+    await run('begin; lock table sessions in access exclusive mode; select 1');
+    try {
+      const answer = await service.call('GET', '/session', { token });
+      expect([answer.status, answer.body.code], answer.text).to.deep.equal([503, 'unavailable']);
+      expect(answer.headers.get('retry-after')).to.match(/^\d+$/);
+    } finally {
+      await run('rollback');
+      await close();
+    }
+    expect((await service.call('GET', '/session', { token })).status).to.equal(200);
+    await service.close();
+    await database.drop();
+  });
+});

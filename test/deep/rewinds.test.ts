@@ -1,0 +1,337 @@
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
+import { decode } from '../support/present.ts';
+import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { CARD, type Entry, issueBatch, offer, revocable } from '../support/revocable-cards.ts';
+import { runCommand } from '../support/run-command.ts';
+import { until } from '../support/standby.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+
+const MASTER_SECRET = 'a master secret for the tests 0123456789';
+const REFUSED = /gone back in time|not where it was|another one than this machine/;
+
+/** A service whose database can be put back. */
+class World {
+  readonly kind: DatabaseKind;
+  readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-rewind-'));
+  readonly port: number;
+  database: TestDatabase;
+  readonly #all: TestDatabase[] = [];
+
+  constructor(kind: DatabaseKind, database: TestDatabase, port: number) {
+    this.kind = kind;
+    this.database = database;
+    this.port = port;
+    this.#all.push(database);
+  }
+
+  get environment(): Record<string, string> {
+    const { folder: DATA_FOLDER, database, port } = this;
+    return { DATA_FOLDER, DATABASE_URL: database.url, PORT: String(port), MASTER_SECRET };
+  }
+
+  start(more: Record<string, string> = {}): Promise<TestService> {
+    return startTestService({ ...this.environment, ...more });
+  }
+
+  /** Nobody may have it open. */
+  async backUp(): Promise<TestDatabase> {
+    const backup = await this.kind.backUp(this.database);
+    this.#all.push(backup);
+    return backup;
+  }
+
+  /** As an operator does: the file takes the place of the one that was lost, what was dumped becomes another database. */
+  async restore(backup: TestDatabase): Promise<void> {
+    if (this.kind.name === 'sqlite') {
+      const file = this.database.url.slice('sqlite:'.length);
+      for (const path of [file, `${file}-wal`, `${file}-shm`]) rmSync(path, { force: true });
+      copyFileSync(backup.url.slice('sqlite:'.length), file);
+    } else {
+      this.database = await this.kind.backUp(backup);
+      this.#all.push(this.database);
+    }
+  }
+
+  fence(...args: string[]) {
+    return runCommand('commands/restore-fence', args, this.environment);
+  }
+
+  /** Of the audit log, as an operator keeps it elsewhere. */
+  async anchor(): Promise<string> {
+    const { stdout } = await runCommand('commands/audit-verify', [], this.environment);
+    return stdout.trim().split('\n').join(',');
+  }
+
+  /** @returns why it does not start. */
+  async refusal(more: Record<string, string> = {}): Promise<string> {
+    const service = await this.start(more).catch((error: Error) => error);
+    if (service instanceof Error) return service.message;
+    await service.close();
+    return '';
+  }
+
+  async end(): Promise<void> {
+    for (const database of this.#all) await database.drop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const positionIn = (message: string) => /ACCEPT_REWIND=(\S+)/.exec(message)?.[1] ?? '';
+const numberOf = (jwt: string) => decode(jwt).payload['LoTE'].ListAndSchemeInformation.LoTESequenceNumber;
+
+for (const kind of databases()) {
+  describe(`a backup of ${kind.name} that is restored`, () => {
+    let world: World;
+    let tenant: { readonly id: string; readonly token: string };
+    let backup: TestDatabase;
+    let redeemed: string;
+    let open: string;
+    let nonce: string;
+    let lost: { readonly session: string; readonly entries: readonly Entry[] };
+    const issued: Entry[] = [];
+    let lastNumber = 0;
+    /** One that has an access token when the backup is made. */
+    let former: RawWallet;
+    let formerToken: string;
+    /** One that was authorized after the backup, for an offer that was done by then. */
+    let lateToken: string;
+    /** Of the audit log when the backup was made, and at last. */
+    let kept = '';
+    let anchor = '';
+
+    const list = (service: TestService, method: string, name: string, id = 'own') =>
+      service.call(method, method === 'POST' ? '/trust-list' : `/trust-list/${id}`, {
+        token: tenant.token,
+        json: {
+          ...(method === 'POST' && { id }),
+          entities: [
+            {
+              type: 'internal',
+              issuerKeyChainId: 'signing',
+              revocationKeyChainId: 'status-list',
+              info: { name, country: 'DE', streetAddress: 'Weg 1' },
+            },
+          ],
+        },
+      });
+    const published = async (service: TestService, id = 'own') =>
+      numberOf((await service.call('GET', `/${tenant.id}/trust-list/${id}`)).text);
+    const wallet = (service: TestService) => new RawWallet(service, tenant.id);
+    const authorized = async (own: RawWallet, uri: string): Promise<string> => {
+      const code = await own.authorize(await own.push(uri, CARD.id));
+      return (await own.redeemCode(code)).body.access_token;
+    };
+
+    before(async function (this: Mocha.Context) {
+      const database = await kind.open();
+      if (database === undefined) return this.skip();
+      world = new World(kind, database, await freePort(createServer));
+      let service = await world.start();
+      tenant = await revocable(service, 'acme', 10);
+      for (let i = 0; i < 3; i++) issued.push(...(await issueBatch(service, tenant)).entries);
+      former = wallet(service);
+      formerToken = await former.accessToken((await offer(service, tenant)).uri);
+      const shared = await offer(service, tenant, 'authorization_code');
+      const first = await former.request(await authorized(former, shared.uri), CARD.id);
+      expect(first.status, first.text).to.equal(200);
+      redeemed = await wallet(service).code((await offer(service, tenant)).uri);
+      open = await wallet(service).code((await offer(service, tenant)).uri);
+      expect((await list(service, 'POST', 'first')).status).to.equal(201);
+      await service.close();
+      kept = await world.anchor();
+      backup = await world.backUp();
+      service = await world.start();
+      // What the backup does not have.
+      for (let i = 0; i < 14; i++) issued.push(...(await issueBatch(service, tenant)).entries);
+      lost = await issueBatch(service, tenant);
+      issued.push(...lost.entries);
+      expect((await wallet(service).redeem(redeemed)).status).to.equal(200);
+      for (const name of ['second', 'third']) expect((await list(service, 'PUT', name)).status).to.equal(200);
+      expect((await list(service, 'POST', 'first', 'forgotten')).status).to.equal(201);
+      lastNumber = await published(service);
+      expect(lastNumber).to.equal(3);
+      nonce = await wallet(service).nonce();
+      lateToken = await authorized(former, shared.uri);
+      // Tokens say the second alone.
+      await setTimeout(1_000);
+      await service.close();
+      anchor = await world.anchor();
+      await world.restore(backup);
+    });
+    after(() => world?.end());
+
+    it('is not served', async () => {
+      const message = await world.refusal();
+      expect(message)
+        .to.match(REFUSED)
+        .and.to.include('npx vidimus restore fence')
+        .and.to.include('restore:fence');
+      expect(positionIn(message)).to.match(/^\d+\.\d+$/);
+      expect(await world.refusal(), 'again').to.equal(message);
+      expect(await world.refusal({ ACCEPT_REWIND: '1.1' }), 'of another rewind').to.equal(message);
+    });
+
+    it('is not served either where nobody saw it, when the audit log is held against what was kept', async () => {
+      const elsewhere = { DATA_FOLDER: join(world.folder, 'elsewhere') };
+      const witness =
+        kind.name === 'sqlite' ? `${world.database.url.slice('sqlite:'.length)}-witness` : undefined;
+      if (witness !== undefined) renameSync(witness, `${witness}-away`);
+      try {
+        const message = await world.refusal({ ...elsewhere, EXPECT_AUDIT_LOG: anchor });
+        expect(message).to.include('EXPECT_AUDIT_LOG').and.to.include('restore:fence');
+        const own = await world.refusal({ ...elsewhere, EXPECT_AUDIT_LOG: kept });
+        expect(own, 'what it has').to.not.include('EXPECT_AUDIT_LOG');
+        expect(own, 'the database is elsewhere').to.match(REFUSED);
+      } finally {
+        if (witness !== undefined) renameSync(`${witness}-away`, witness);
+      }
+    });
+
+    it('is fenced once', async () => {
+      const { code, stdout, stderr } = await world.fence();
+      expect([code, stdout], stderr).to.deep.equal([
+        0,
+        'Nothing that was handed out before counts any more. The service can be started.\n',
+      ]);
+      expect(stderr)
+        .to.match(/status lists filled up: 1\n/)
+        .and.to.match(/codes and refresh tokens ended: [1-9]/);
+      expect((await world.fence()).code, 'again').to.equal(3);
+    });
+
+    it('gives away nothing once more from then on', async () => {
+      const service = await world.start();
+      try {
+        const later: Entry[] = [];
+        for (let i = 0; i < 30; i++) later.push(...(await issueBatch(service, tenant)).entries);
+        expect(later).to.have.length(300);
+        const all = [...issued, ...later].map(({ listId, idx }) => `${listId} ${idx}`);
+        expect(new Set(all).size).to.equal(all.length);
+        for (const code of [redeemed, open]) {
+          const { status, body } = await wallet(service).redeem(code);
+          expect([status, body.error]).to.deep.equal([400, 'invalid_grant']);
+        }
+        for (const token of [formerToken, lateToken]) {
+          const late = await former.request(token, CARD.id, { key: newKey() });
+          expect([late.status, late.body.error]).to.deep.equal([401, 'invalid_token']);
+        }
+        expect((await list(service, 'PUT', 'other')).status).to.equal(200);
+        expect(await published(service)).to.be.above(lastNumber);
+        expect((await list(service, 'POST', 'another', 'forgotten')).status).to.equal(201);
+        expect(await published(service, 'forgotten'), 'of a list that the backup does not know').to.be.above(
+          1,
+        );
+        const entry = (await service.call('GET', '/audit-log', { token: await service.rootToken() })).body;
+        expect(JSON.stringify(entry)).to.include('"fenced"');
+      } finally {
+        await service.close();
+      }
+    });
+
+    it('takes no nonce of before', async () => {
+      const service = await world.start();
+      try {
+        const own = wallet(service);
+        const token = await own.accessToken((await offer(service, tenant)).uri);
+        const proofOf = (of: string) => ({
+          credential_configuration_id: CARD.id,
+          proofs: { jwt: [keyProof(newKey(), own.issuer, of)] },
+        });
+        const stale = await own.request(token, CARD.id, { body: proofOf(nonce) });
+        expect([stale.status, stale.body.error]).to.deep.equal([400, 'invalid_nonce']);
+        const fresh = await own.request(token, CARD.id, { body: proofOf(await own.nonce()) });
+        expect(fresh.status, fresh.text).to.equal(200);
+      } finally {
+        await service.close();
+      }
+    });
+
+    it('is served when an operator says so, but another time not by the same word', async () => {
+      await world.restore(backup);
+      const message = await world.refusal();
+      const ACCEPT_REWIND = positionIn(message);
+      expect(await world.refusal({ ACCEPT_REWIND })).to.equal('');
+      expect(await world.refusal(), 'from then on without').to.equal('');
+      const service = await world.start();
+      await issueBatch(service, tenant);
+      await service.close();
+      await world.restore(backup);
+      expect(await world.refusal({ ACCEPT_REWIND })).to.match(REFUSED);
+    });
+
+    it('is fenced at any time by who insists on it', async () => {
+      await world.fence();
+      expect((await world.fence('--force')).code).to.equal(0);
+      expect(await world.refusal()).to.equal('');
+    });
+  });
+}
+
+describe('a file of SQLite', () => {
+  const sqlite = databases().find(({ name }) => name === 'sqlite');
+  let world: World;
+  beforeEach(async () => {
+    const database = await sqlite?.open();
+    if (sqlite === undefined || database === undefined) throw new Error('SQLite is always there');
+    world = new World(sqlite, database, await freePort(createServer));
+  });
+  afterEach(() => world.end());
+
+  it('whose name another one takes is not worked with any more', async () => {
+    const service = await world.start();
+    const tenant = await revocable(service, 'acme', 1);
+    const { entries } = await issueBatch(service, tenant, 1);
+    await service.close();
+    const backup = await world.backUp();
+    const running = await world.start();
+    try {
+      await issueBatch(running, tenant, 1);
+      await world.restore(backup);
+      await until(async () => {
+        const { body } = await running.call('GET', '/health');
+        return body.details.history.status === 'down';
+      });
+      const refused = await issueBatch(running, tenant, 1).catch((error: Error) => error.message);
+      expect(refused).to.match(/^offer: 503/);
+      // What only reads goes on, so processes stay ready.
+      expect((await running.call('GET', '/health/ready')).status).to.equal(200);
+      const [entry] = entries;
+      expect((await running.call('GET', `/acme/status-list/${entry?.listId}`)).status).to.equal(200);
+    } finally {
+      await running.close();
+    }
+    expect(await world.refusal()).to.match(REFUSED);
+  });
+
+  it('that is a new one in the place of another is a beginning only by the word of an operator', async () => {
+    await (await world.start()).close();
+    const file = world.database.url.slice('sqlite:'.length);
+    rmSync(file);
+    const message = await world.refusal();
+    expect(message).to.include('another one than this machine has seen');
+    expect(await world.refusal({ ACCEPT_REWIND: positionIn(message) })).to.equal('');
+    expect(await world.refusal()).to.equal('');
+  });
+
+  it('that moves with what is beside it goes on', async () => {
+    const service = await world.start();
+    const tenant = await revocable(service, 'acme', 1);
+    await service.close();
+    const from = world.database.url.slice('sqlite:'.length);
+    const to = join(world.folder, 'moved.sqlite');
+    for (const end of ['', '-witness']) copyFileSync(`${from}${end}`, `${to}${end}`);
+    const moved = await world.start({ DATABASE_URL: `sqlite:${to}` });
+    try {
+      await until(() => issueBatch(moved, tenant, 1).then(() => true));
+    } finally {
+      await moved.close();
+    }
+  });
+});

@@ -1,0 +1,104 @@
+import { Agent, request } from 'node:http';
+import { createServer } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { HealthBalancer } from '../support/health-balancer.ts';
+import { created, credentialBody, offerBody } from '../support/populated.ts';
+import { createTenant } from '../support/test-service.ts';
+import { callsTo, WorkerService } from '../support/worker-service.ts';
+
+const [, postgres] = databases();
+
+for (const workers of ['1', '2']) {
+  describe(`A rolling restart with WORKERS=${workers}`, () => {
+    let database: TestDatabase | undefined;
+    let balancer: HealthBalancer | undefined;
+    let ports: readonly number[];
+    let services: WorkerService[] = [];
+    let environment: Readonly<Record<string, string>>;
+
+    before(async function () {
+      database = await postgres?.open();
+      if (database === undefined) return this.skip();
+      environment = { DATABASE_URL: database.url, WORKERS: workers, DRAIN_SECONDS: '1', LOG_LEVEL: 'info' };
+      ports = [await freePort(createServer), await freePort(createServer)];
+      const [first, second] = ports.map((port) => WorkerService.startAt(port, environment));
+      services = [await (first as Promise<WorkerService>), await (second as Promise<WorkerService>)];
+      balancer = await HealthBalancer.start(ports);
+    });
+    after(async () => {
+      balancer?.close();
+      for (const service of services) await service.stop();
+      await database?.drop();
+    });
+
+    it('cuts no request, on connections that are kept and on new ones, and says for how long it is served', async () => {
+      const { address } = balancer as HealthBalancer;
+      const calls = callsTo(address);
+      const { token } = await createTenant(calls, 'acme');
+      await created(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+      const body = JSON.stringify(offerBody('pid'));
+      const failed: string[] = [];
+      let answered = 0;
+      // A test that fails before it is over must not leave its load behind.
+      const until = Date.now() + 60_000;
+      let isOver = false;
+      const load = async (agent: Agent | false) => {
+        while (!isOver && Date.now() < until) {
+          try {
+            const status = await post(`${address}/issuer/offer`, { agent, token, body });
+            if (status === 201) answered++;
+            else failed.push(String(status));
+          } catch (error) {
+            failed.push(String((error as { code?: string }).code));
+          }
+        }
+      };
+      const agents = Array.from({ length: 3 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+      const loads = [...agents, false as const, false as const, false as const].map(load);
+      for (const [index, port] of ports.entries()) {
+        const old = services[index] as WorkerService;
+        await setTimeout(300);
+        const before = answered;
+        old.process.kill('SIGTERM');
+        await setTimeout(400);
+        const direct = callsTo(old.address);
+        const statuses = [];
+        for (const path of ['/health/ready', '/health', '/health/live', '/'])
+          statuses.push((await direct.call('GET', path)).status);
+        expect(statuses, 'while it drains').to.deep.equal([503, 503, 200, 200]);
+        expect(await old.ended, old.errors).to.equal(0);
+        expect(answered - before).to.be.greaterThan(20);
+        services[index] = await WorkerService.startAt(port, environment);
+        while ((await callsTo(services[index].address).call('GET', '/health/ready')).status !== 200)
+          await setTimeout(50);
+        await setTimeout(200);
+      }
+      isOver = true;
+      await Promise.all(loads);
+      for (const agent of agents) agent.destroy();
+      expect(failed).to.deep.equal([]);
+    });
+  });
+}
+
+type Sent = { readonly agent: Agent | false; readonly token: string; readonly body: string };
+
+/** Sends nothing twice: a client that does would hide what was cut. */
+function post(url: string, { agent, token, body }: Sent): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+      Authorization: `Bearer ${token}`,
+    };
+    const sent = request(url, { method: 'POST', agent, headers }, (response) => {
+      response.once('end', () => resolve(response.statusCode ?? 0)).resume();
+      response.once('error', reject);
+    });
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}

@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { openDatabase } from '../../adapters/persistence/database.ts';
+import type { Database } from '../../adapters/persistence/opened.ts';
+import { type SqliteRun, type SqliteSql, sqliteSql } from '../../adapters/persistence/sqlite/sql.ts';
+import { named } from '../../adapters/persistence/statement.ts';
+import { StoreUnavailable } from '../../application/ports/store.ts';
+import { databases, openRaw, rawSql, type TestDatabase } from '../support/databases.ts';
+import { transactionsIn } from '../support/write-ahead-log.ts';
+
+const PUT = named('put_note', 'insert into notes (id, text) values ($1, $2)');
+const COUNT = named('count_notes', 'select count(*) as all_of_them from notes');
+const DANGLE = named('dangle', 'insert into replies (note) values ($1)');
+
+/** How callers whose changes come at the same time share transactions, and what they do not share. */
+describe('Changes that are written together on sqlite', () => {
+  let database: TestDatabase;
+  let opened: Database;
+  let sql: SqliteSql;
+  const [kind] = databases();
+  beforeEach(async () => {
+    database = (await kind?.open()) as TestDatabase;
+    await rawSql(database.url, async (run) => {
+      await run('create table notes (id text primary key, text text)');
+      await run('create table replies (note text references notes (id) deferrable initially deferred)');
+    });
+    opened = await openDatabase({ url: database.url, poolSize: 2 });
+    sql = sqliteSql(opened.native);
+  });
+  afterEach(async () => {
+    await opened.close();
+    await database.drop();
+  });
+
+  const put = (id: string, text = '') => sql.grouped((run) => run.change(PUT, id, text));
+  const many = <T>(count: number, work: (index: number) => Promise<T>) =>
+    Promise.allSettled(Array.from({ length: count }, (_, index) => work(index)));
+  const stored = () =>
+    rawSql(database.url, async (run) =>
+      (await run('select id from notes order by id')).map(({ id }) => String(id)),
+    );
+  const transactions = () => transactionsIn(readFileSync(`${database.url.slice('sqlite:'.length)}-wal`));
+  const outcomesOf = (settled: readonly PromiseSettledResult<unknown>[]) =>
+    settled.map(({ status }) => status);
+
+  it('are one transaction, whose number shows in the write-ahead log', async () => {
+    const before = transactions();
+    await many(50, async (index) => {
+      // Each has something to do before, but none waits for the world outside.
+      for (let step = 0; step < index; step++) await undefined;
+      await put(`together ${index}`);
+    });
+    expect(transactions() - before).to.equal(1);
+    for (let index = 0; index < 5; index++) await put(`alone ${index}`);
+    expect(transactions() - before).to.equal(6);
+  });
+
+  it('go on in the next turn when they are too many or too long for one', async () => {
+    const before = transactions();
+    await many(200, (index) => put(String(index)));
+    expect(transactions() - before).to.equal(4);
+    await many(4, (index) => put(`long ${index}`, 'x'.repeat(600_000)));
+    expect(transactions() - before).to.equal(6);
+  });
+
+  it('are answered once all of them are committed, and not before', async () => {
+    const beside = await openRaw(database.url);
+    const seen: number[] = [];
+    let answered = 0;
+    try {
+      await many(20, async (index) => {
+        await put(String(index));
+        answered++;
+        const [row] = await beside.run('select count(*) as n from notes');
+        seen.push(Number(row?.['n']));
+      });
+      expect(answered).to.equal(20);
+      expect(seen).to.deep.equal(Array.from({ length: 20 }, () => 20));
+    } finally {
+      await beside.close();
+    }
+  });
+
+  it('leave nothing of the one that is refused, and all of its neighbours', async () => {
+    const settled = await many(30, (index) =>
+      sql.grouped((run) => {
+        run.change(PUT, `first ${index}`, '');
+        run.change(PUT, `second ${index}`, '');
+        if (index % 3 === 0) throw new Error('refused');
+        // A value that counts once: the first to come has it.
+        run.change(PUT, index % 3 === 1 ? 'once' : `third ${index}`, '');
+      }),
+    );
+    const won = settled.flatMap(({ status }, index) => (status === 'fulfilled' ? [index] : []));
+    expect(won).to.deep.equal([1, ...won.filter((index) => index % 3 === 2)]);
+    expect(won).to.have.length(11);
+    const expected = won.flatMap((index) => [
+      `first ${index}`,
+      `second ${index}`,
+      index === 1 ? 'once' : `third ${index}`,
+    ]);
+    expect(await stored()).to.deep.equal(expected.toSorted());
+  });
+
+  it('see what those before them in the same group did', async () => {
+    const counted = await Promise.all(
+      Array.from({ length: 5 }, (_, index) =>
+        sql.grouped((run) => {
+          run.change(PUT, String(index), '');
+          return Number(run.all(COUNT)[0]?.['all_of_them']);
+        }),
+      ),
+    );
+    expect(counted).to.deep.equal([1, 2, 3, 4, 5]);
+  });
+
+  it('all fail when the commit fails, and nothing of them stays', async () => {
+    const dangling = (run: SqliteRun) => run.change(DANGLE, 'no such note');
+    const settled = await many(10, (index) => (index === 4 ? sql.grouped(dangling) : put(String(index))));
+    expect(outcomesOf(settled)).to.deep.equal(Array.from({ length: 10 }, () => 'rejected'));
+    expect(await stored()).to.deep.equal([]);
+    await put('after');
+    expect(await stored()).to.deep.equal(['after']);
+  });
+
+  it('all fail while another program writes, and the next ones do not', async () => {
+    const beside = await openRaw(database.url);
+    try {
+      const native = opened.native as { pragma(text: string): void };
+      native.pragma('busy_timeout = 50');
+      await beside.run('begin immediate');
+      const settled = await many(10, (index) => put(String(index)));
+      for (const result of settled)
+        expect(result.status === 'rejected' && result.reason).to.be.instanceOf(StoreUnavailable);
+      await beside.run('rollback');
+      await put('after');
+      expect(await stored()).to.deep.equal(['after']);
+    } finally {
+      await beside.close();
+    }
+  });
+
+  it('wait for a transaction that takes its time, and take turns with more of them', async () => {
+    const order: string[] = [];
+    const slowly = (name: string) =>
+      sql.exclusively(async () => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        order.push(name);
+      });
+    const noted = (name: string) => put(name).then(() => order.push(name));
+    const first = slowly('one');
+    const group = [noted('a'), noted('b')];
+    await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([first, ...group, slowly('two')]);
+    expect(order).to.deep.equal(['one', 'a', 'b', 'two']);
+  });
+
+  it('are refused inside of a transaction, which would wait for itself', async () => {
+    const group = put('outside');
+    const nested = sql.exclusively(() => put('inside'));
+    expect(await nested.catch((error: Error) => error.message)).to.include('Inside a transaction');
+    await group;
+    expect(await stored()).to.deep.equal(['outside']);
+  });
+
+  it('hold up nobody who reads inside of a transaction: it is refused, however often', async () => {
+    const group = put('waits');
+    const refused = await sql.exclusively(() => many(150, () => sql.single((run) => run.all(COUNT))));
+    expect(outcomesOf(refused)).to.deep.equal(Array.from({ length: 150 }, () => 'rejected'));
+    await group;
+  });
+
+  it('get their turn although somebody reads without end', async () => {
+    let isWritten = false;
+    const writing = put('beside').then(() => {
+      isWritten = true;
+    });
+    let reads = 0;
+    while (!isWritten && reads < 100_000) {
+      await sql.single((run) => run.all(COUNT));
+      reads++;
+    }
+    expect(isWritten).to.equal(true);
+    await writing;
+  });
+
+  it('are refused when more than ten thousand wait', async () => {
+    const settled = await many(10_010, (index) => put(String(index)));
+    expect(outcomesOf(settled).filter((status) => status === 'rejected')).to.have.length(10);
+    expect(await stored()).to.have.length(10_000);
+  });
+});

@@ -1,0 +1,209 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { Backend } from '../support/backend.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
+import { framesOf } from '../support/docs-walk.ts';
+import type { Ended } from '../support/run-command.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const WALLET = join(ROOT, 'tools/wallet/main.ts');
+const PAGE = readFileSync(join(ROOT, 'docs/wallet-simulator.md'), 'utf8');
+
+describe('npm run wallet', () => {
+  let service: TestService;
+  let backend: Backend;
+  let tenant: { id: string; token: string };
+  let folder: string;
+  let cards: string;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-wallet-'));
+    cards = join(folder, 'kept', 'cards.json');
+    backend = await Backend.start();
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    const diploma = {
+      config: { format: 'dc+sd-jwt', scope: 'diploma', display: [{ name: 'Diploma', locale: 'en' }] },
+      vct: 'urn:example:diploma',
+    };
+    const claims = { degree: 'Mathematics', given_name: 'Ada\u001b[31m' };
+    await post('/issuer/credentials', {
+      id: 'diploma',
+      ...diploma,
+      claims,
+      disclosureFrame: { _sd: ['degree'] },
+    });
+    const later = { ...diploma, config: { ...diploma.config, scope: 'later' } };
+    await post('/issuer/credentials', {
+      id: 'later',
+      ...later,
+      claimsWebhook: { url: `${backend.url}/claims` },
+    });
+    const query = { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:diploma'] } };
+    const dcql_query = { credentials: [{ ...query, claims: [{ path: ['degree'] }] }] };
+    await post('/verifier/config', { id: 'degree', dcql_query });
+  });
+  after(async () => {
+    await service.close();
+    await backend.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const post = async (path: string, json: object) => {
+    const answer = await service.call('POST', path, { token: tenant.token, json });
+    expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+    return answer.body;
+  };
+  const offer = (more: object = {}) =>
+    post('/issuer/offer', {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['diploma'],
+      ...more,
+    });
+  const ask = () => post('/verifier/offer', { response_type: 'uri', requestId: 'degree' });
+  const session = async (id: string) =>
+    (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
+
+  const run = (file: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+    new Promise<Ended>((resolve) => {
+      const env = { ...bareEnvironment(), XDG_DATA_HOME: join(folder, 'data'), ...environment };
+      const child = execFile(file, [...args], { env, cwd: ROOT }, (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+      );
+      child.stdin?.end();
+    });
+  const wallet = (...args: readonly string[]) => run(process.execPath, [WALLET, ...args, '--cards', cards]);
+
+  it('collects a card, keeps it for its user alone, and shows it', async () => {
+    const collected = await wallet((await offer()).uri, '--yes');
+    expect(collected.code, collected.stderr).to.equal(0);
+    expect(collected.stdout).to.include('Tenant acme').and.include('degree: Mathematics').and.include(cards);
+    expect(collected.stdout, 'what a terminal would obey').to.not.include('\u001b');
+    expect(statSync(cards).mode & 0o777).to.equal(0o600);
+    expect(JSON.parse(readFileSync(cards, 'utf8')).cards).to.have.length(1);
+
+    const { uri, session: id } = await ask();
+    const shown = await wallet(uri, '--yes');
+    expect(shown.code, shown.stderr).to.equal(0);
+    expect(shown.stdout).to.include('Diploma would tell:').and.include('Taken: 200');
+    expect((await session(id)).status).to.equal('completed');
+  });
+
+  it('misbehaves, and ends well when it was refused', async () => {
+    const { uri, session: id } = await ask();
+    const ended = await wallet(uri, '--yes', '--misbehave', 'foreign-holder-key');
+    expect([ended.code, ended.stderr]).to.deep.equal([0, '']);
+    expect(ended.stdout).to.include('Refused, as it should be: 400');
+    expect((await session(id)).failure.message).to.include('kb_signature');
+  });
+
+  it('takes a transaction code, a page that has a link, and the page of the issuer', async () => {
+    const { uri } = await offer({ tx_code: '493536' });
+    const without = await wallet(uri, '--yes');
+    expect([without.code, without.stderr]).to.deep.equal([
+      2,
+      'the offer wants a transaction code: give it by --tx-code\n',
+    ]);
+    expect((await wallet(uri, '--yes', '--tx-code', '493536')).code).to.equal(0);
+
+    const inPage = (await ask()).uri.replaceAll('&', '&#38;');
+    const server = createServer((_, response) => response.end(`<a href="${inPage}">Open your wallet</a>`));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const page = await wallet(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, '--yes');
+    server.close();
+    expect(page.code, page.stderr).to.equal(0);
+
+    const byPage = await wallet((await offer({ flow: 'authorization_code' })).uri, '--yes');
+    expect(byPage.code, byPage.stderr).to.equal(0);
+  });
+
+  it('waits for what the issuer makes later', async () => {
+    backend.on('/claims', { json: { deferred: true, interval: 1 } });
+    const { uri, session: id } = await offer({ credentialConfigurationIds: ['later'] });
+    const collecting = wallet(uri, '--yes');
+    const made = async (): Promise<string> => {
+      const { body } = await service.call('GET', `/issuer/deferred?session=${id}`, { token: tenant.token });
+      const [deferral] = body as { transactionId: string }[];
+      if (deferral !== undefined) return deferral.transactionId;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return made();
+    };
+    await post(`/issuer/deferred/${await made()}/complete`, { claims: { degree: 'Physics' } });
+    const { code, stdout, stderr } = await collecting;
+    expect(code, stderr).to.equal(0);
+    expect(stdout).to.include('makes it later').and.include('degree: Physics');
+  });
+
+  const WRONG: readonly [string, readonly string[], RegExp][] = [
+    ['no link', [], /^give the link of an offer or of a request$/],
+    ['a word', ['nonsense'], /^"nonsense" is no link$/],
+    ['another scheme', ['mailto:a@example.org'], /^links that begin with mailto: are neither/],
+    ['an offer of nothing', ['openid-credential-offer://?x=1'], /^the link says by no credential_offer/],
+    ['a request of nothing', ['openid4vp://?client_id=1'], /^the link says by no request_uri/],
+    ['another misbehaviour', ['openid4vp://?request=x', '--misbehave', 'x'], /^--misbehave is one of replay/],
+    ['an unknown option', ['openid4vp://?request=x', '--no'], /^Unknown option '--no'$/],
+    ['a page that is not there', ['http://127.0.0.1:9/'], /^http:\/\/127\.0\.0\.1:9 cannot be read: /],
+  ];
+  for (const [what, args, sentence] of WRONG)
+    it(`says in one sentence what is wrong with ${what}, and ends with 2`, async () => {
+      const { code, stdout, stderr } = await wallet(...args);
+      expect([code, stdout]).to.deep.equal([2, '']);
+      expect(stderr.trimEnd()).to.match(sentence).and.not.include('\n');
+    });
+
+  it('asks nobody where there is no terminal', async () => {
+    const { session: id, uri } = await ask();
+    const { code, stderr } = await wallet(uri);
+    expect([code, stderr]).to.deep.equal([2, 'there is no terminal to ask on: agree by --yes\n']);
+    expect((await session(id)).status).to.equal('fetched');
+  });
+
+  it('says in one sentence what went wrong on the way, and ends with 1', async () => {
+    const { uri } = await offer();
+    expect((await wallet(uri, '--yes')).code).to.equal(0);
+    const spent = await wallet(uri, '--yes');
+    expect(spent.code).to.equal(1);
+    expect(spent.stderr.trimEnd(), spent.stderr).to.have.length.greaterThan(10).and.not.include('\n');
+    const file = join(folder, 'other.json');
+    writeFileSync(file, '{"version":7}');
+    const args = [WALLET, (await ask()).uri, '--yes', '--cards', file];
+    const other = await run(process.execPath, args);
+    expect([other.code, other.stderr]).to.deep.equal([2, `${file} holds no cards of this wallet\n`]);
+  });
+
+  it('has no card for what is asked', async () => {
+    const file = join(folder, 'none.json');
+    const none = await run(process.execPath, [WALLET, (await ask()).uri, '--yes', '--cards', file]);
+    expect(none.code).to.equal(1);
+    expect(none.stderr).to.equal(`No card in ${file} answers it: collect one by an offer first.\n`);
+  });
+
+  it('is what its page says', async () => {
+    const commands = framesOf(PAGE)
+      .filter(({ language, section }) => language === 'sh' && section !== 'In a page')
+      .flatMap(({ text }) => text.split('\n'))
+      .filter((line) => line.includes('--yes'));
+    expect(commands).to.have.length(3);
+    for (const command of commands) {
+      const environment = {
+        OFFER: (await offer()).uri,
+        REQUEST: (await ask()).uri,
+        ANOTHER_REQUEST: (await ask()).uri,
+      };
+      const here = command.replace('./cards.json', join(folder, 'documented.json'));
+      const { code, stderr, stdout } = await run('bash', ['-c', here], environment);
+      expect(code, `${command}\n${stdout}${stderr}`).to.equal(0);
+    }
+    const { stdout } = await run(process.execPath, [WALLET, '--help']);
+    for (const [option] of stdout.matchAll(/--[a-z-]+(?= )/g))
+      if (option !== '--help') expect(PAGE, option).to.include(`\`${option}`);
+  });
+});

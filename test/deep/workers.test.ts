@@ -1,0 +1,249 @@
+import { readFileSync } from 'node:fs';
+import { Agent, type ClientRequest, request } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { created, credentialBody, offerBody } from '../support/populated.ts';
+import { tally, times } from '../support/raced-services.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { openStream } from '../support/sse.ts';
+import { type Callable, createTenant } from '../support/test-service.ts';
+import { callsTo, isRunning, NODE_OPTION, WorkerService } from '../support/worker-service.ts';
+
+const [, postgres] = databases();
+
+describe('several workers', () => {
+  let database: TestDatabase | undefined;
+  let service: WorkerService;
+  let token: string;
+  let wallet: RawWallet;
+
+  before(async function () {
+    database = await postgres?.open();
+    if (database === undefined) return this.skip();
+    service = await WorkerService.start({ DATABASE_URL: database.url });
+    const calls = callsTo(service.address);
+    ({ token } = await createTenant(calls, 'acme'));
+    await created(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    wallet = new RawWallet(calls, 'acme');
+  });
+  after(async () => {
+    await service?.stop();
+    await database?.drop();
+  });
+
+  const offer = () => created(callsTo(service.address), token, '/issuer/offer', offerBody('pid'));
+
+  it('issue, each step of a wallet over another connection', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { uri, session } = await offer();
+      const answer = await wallet.request(await wallet.accessToken(uri), 'pid');
+      expect([answer.status, answer.body?.credentials?.length], answer.text).to.deep.equal([200, 1]);
+      const { body } = await callsTo(service.address).call('GET', `/session/${session}`, { token });
+      expect(body.status).to.equal('completed');
+    }
+  });
+
+  it('redeem a code once, however many try at the same time', async () => {
+    for (let round = 0; round < 3; round++) {
+      const code = await wallet.code((await offer()).uri);
+      const answers = await times(40, () => new RawWallet(wallet.service, 'acme').redeem(code));
+      expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': 39 });
+    }
+  });
+
+  it('tell a stream of what another worker did', async () => {
+    const { uri, session } = await offer();
+    const streams = await times(2, () =>
+      openStream(`${service.address}/session/${session}/events?token=${token}`),
+    );
+    for (const stream of streams) expect((await stream.next())?.data.status).to.equal('active');
+    await wallet.offer(uri);
+    for (const stream of streams) expect((await stream.next())?.data.status).to.equal('fetched');
+    for (const stream of streams) stream.leave();
+  });
+
+  it('are started with the options of Node that the service has', () => {
+    expect(service.workers).to.have.length(2);
+    for (const pid of service.workers)
+      expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')).to.include(NODE_OPTION);
+  });
+
+  it('write whole lines, also when nobody reads them for a while', async () => {
+    const before = service.lines.filter(({ msg }) => msg === 'request').length;
+    service.process.stdout?.pause();
+    const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+    for (let round = 0; round < 20; round++)
+      await times(100, () => callsTo(service.address, agent).call('GET', '/'));
+    agent.destroy();
+    service.process.stdout?.resume();
+    // Each of them is parsed.
+    await service.line(({ msg }) => msg === 'request', before + 2_000);
+  });
+
+  it('have equal shares of connections; one that is killed loses its own, and is replaced', async () => {
+    const clients: (Callable & { readonly agent: Agent; lost: number })[] = [];
+    for (let count = 0; count < 10; count++) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const client = { ...callsTo(service.address, agent), agent, lost: 0 };
+      expect((await client.call('GET', '/health')).status).to.equal(200);
+      clients.push(client);
+    }
+    let isOver = false;
+    const load = clients.map(async (client) => {
+      while (!isOver) {
+        const answer = await client.call('GET', '/').catch(() => undefined);
+        if (answer?.status !== 200) client.lost++;
+      }
+    });
+    await setTimeout(300);
+    const [killed] = service.workers;
+    if (killed === undefined) throw new Error('no worker said that it started');
+    process.kill(killed, 'SIGKILL');
+    const ended = await service.line(({ msg }) => msg.startsWith('a worker ended'));
+    expect(ended).to.include({ pid: killed, signal: 'SIGKILL' });
+    const fresh = await service.line(({ msg }) => msg === 'a worker was started anew');
+    await setTimeout(300);
+    isOver = true;
+    await Promise.all(load);
+    for (const { agent } of clients) agent.destroy();
+    expect(clients.map(({ lost }) => lost).toSorted()).to.deep.equal([0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
+    // Its own line waits in it for half a second where nobody calls it.
+    for (let left = 100; left > 0 && service.workers.length < 3; left--) await setTimeout(50);
+    expect(service.workers).to.have.length(3).and.include(fresh.pid);
+    expect(isRunning(killed)).to.equal(false);
+  });
+
+  it('answer on a connection that was on its way to one that ended', async () => {
+    const [stopped] = service.workers.filter(isRunning);
+    if (stopped === undefined) throw new Error('no worker runs');
+    // It takes nothing, and every other connection goes to it.
+    process.kill(stopped, 'SIGSTOP');
+    const answers = times(4, () => callsTo(service.address).call('GET', '/'));
+    await setTimeout(200);
+    process.kill(stopped, 'SIGKILL');
+    expect((await answers).map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
+  });
+});
+
+describe('several workers that are stopped', () => {
+  let database: TestDatabase | undefined;
+  let service: WorkerService;
+
+  before(async function () {
+    database = await postgres?.open();
+    if (database === undefined) return this.skip();
+  });
+  beforeEach(async () => {
+    service = await WorkerService.start({ DATABASE_URL: database?.url ?? '', LOG_LEVEL: 'info' });
+  });
+  afterEach(() => {
+    service.process.kill('SIGKILL');
+  });
+  after(() => database?.drop());
+
+  /** A connection that nothing is sent on yet. */
+  const connected = (): Promise<ClientRequest> =>
+    new Promise((resolve, reject) => {
+      const waiting = request(`${service.address}/health`, { agent: false, method: 'POST' });
+      waiting.once('error', reject);
+      waiting.once('socket', (socket) => socket.once('connect', () => resolve(waiting)));
+    });
+  const answerTo = (waiting: ClientRequest): Promise<number> =>
+    new Promise((resolve, reject) => {
+      waiting.once('response', (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      waiting.once('error', reject);
+      if (waiting.destroyed) reject(new Error('cut before anything was sent'));
+      waiting.end();
+    });
+
+  it('cut no request, on connections that are kept, new, or have just been made', async () => {
+    let signalled = Number.POSITIVE_INFINITY;
+    const cut: string[] = [];
+    let answered = 0;
+    /** Calls until the service takes no connections any more. */
+    const load = async (agent: Agent | false) => {
+      for (;;) {
+        let connectedAt = 0;
+        const sent = request(`${service.address}/`, { agent });
+        sent.once('socket', (socket) => {
+          if (socket.connecting) socket.once('connect', () => (connectedAt = performance.now()));
+        });
+        try {
+          expect(await answerTo(sent)).to.equal(200);
+          answered++;
+        } catch (error) {
+          // What begins to connect after the signal may be refused.
+          const isLate = !sent.reusedSocket && (connectedAt === 0 || connectedAt > signalled);
+          if (!isLate) cut.push(`${(error as { code?: string }).code} reused: ${sent.reusedSocket}`);
+          if (signalled !== Number.POSITIVE_INFINITY) return;
+        }
+      }
+    };
+    const loads = [
+      ...Array.from({ length: 4 }, () => load(new Agent({ keepAlive: true, maxSockets: 1 }))),
+      ...Array.from({ length: 4 }, () => load(false)),
+    ];
+    await setTimeout(500);
+    // Connections that the system has made and no process has seen yet when the signal comes.
+    const { pid: supervisor = 0 } = service.process;
+    const all = [supervisor, ...service.workers];
+    for (const pid of all) process.kill(pid, 'SIGSTOP');
+    const early = await times(40, connected);
+    signalled = performance.now();
+    // To all processes, as a terminal and a service manager do.
+    for (const pid of all) process.kill(pid, 'SIGTERM');
+    process.kill(supervisor, 'SIGCONT');
+    await setTimeout(200);
+    for (const pid of service.workers) process.kill(pid, 'SIGCONT');
+    const statuses = await Promise.all(early.map(answerTo));
+    expect(new Set(statuses), 'each has an answer').to.deep.equal(new Set([405]));
+    expect(await service.ended, service.errors).to.equal(0);
+    await Promise.all(loads);
+    expect(cut).to.deep.equal([]);
+    expect(answered).to.be.greaterThan(50);
+    expect(service.lines.filter(({ msg }) => msg === 'stopped')).to.have.length(3);
+  });
+
+  it('say who of them drains, stops and has stopped', async () => {
+    await service.stop();
+    const environment = { DATABASE_URL: database?.url ?? '', DRAIN_SECONDS: '1' };
+    const draining = await WorkerService.start(environment);
+    expect(await draining.stop()).to.equal(0);
+    for (const said of ['draining', 'stopping', 'stopped']) {
+      const pids = draining.lines.flatMap(({ msg, pid }) => (msg === said && pid !== undefined ? [pid] : []));
+      expect(pids, said).to.have.members(draining.workers);
+    }
+  });
+
+  it('end at once by a second signal', async () => {
+    // Its request has begun and is waited for.
+    const waiting = connect(Number(new URL(service.address).port), '127.0.0.1');
+    waiting.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: ');
+    await setTimeout(300);
+    const began = performance.now();
+    service.process.kill('SIGTERM');
+    await setTimeout(300);
+    expect(service.process.exitCode).to.equal(null);
+    service.process.kill('SIGINT');
+    expect(await service.ended).to.equal(1);
+    while (service.workers.some(isRunning) && performance.now() - began < 3_000) await setTimeout(20);
+    expect(service.workers.filter(isRunning)).to.deep.equal([]);
+  });
+
+  it('do not wait for connections that nobody uses, and end when their supervisor is gone', async () => {
+    const agent = new Agent({ keepAlive: true });
+    await times(6, () => callsTo(service.address, agent).call('GET', '/'));
+    const began = performance.now();
+    service.process.kill('SIGKILL');
+    expect(await service.ended).to.equal('SIGKILL');
+    while (service.workers.some(isRunning) && performance.now() - began < 5_000) await setTimeout(20);
+    expect(performance.now() - began).to.be.lessThan(5_000);
+    expect(service.workers.filter(isRunning)).to.deep.equal([]);
+    agent.destroy();
+  });
+});
