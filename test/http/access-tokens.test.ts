@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { processorTimeUntil } from '../support/processor-time.ts';
-import { type Answer, createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
+import {
+  type Answer,
+  createTenant,
+  ROOT,
+  startTestService,
+  type TestService,
+} from '../support/test-service.ts';
 
 const SECRET = 'a-secret-that-was-agreed-on';
 
