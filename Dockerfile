@@ -2,6 +2,8 @@
 # Name the base with its digest for a build that can be repeated: --build-arg NODE_IMAGE=node:24-slim@sha256:…
 ARG NODE_IMAGE=node:24-slim
 FROM ${NODE_IMAGE} AS build
+# The build context has no .git folder. This commit is shown in /health, metrics and the log.
+ARG VIDIMUS_COMMIT
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci

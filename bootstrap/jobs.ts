@@ -79,9 +79,13 @@ const BUDGET_MS = 20_000;
 
 /**
  * Maintenance that one instance at a time runs; each works in bounded batches and may run twice.
+ * @param isScheduled false starts no timers. Tests use it: the timers follow the clock of the machine.
  * @returns what stops them, after the batches that are under way.
  */
-export function startJobs(container: Container): () => Promise<void> {
+export function startJobs(
+  container: Container,
+  { isScheduled = true }: { readonly isScheduled?: boolean } = {},
+): () => Promise<void> {
   const { maintenance } = container.get(Store);
   const clock = container.get(Clock);
   const log = container.get(Log);
@@ -228,7 +232,7 @@ export function startJobs(container: Container): () => Promise<void> {
     running.add(run);
   };
   for (const job of jobs) if (job.isEarly) start(job);
-  const timers = jobs.map((job) => setInterval(() => start(job), job.everySeconds * 1000));
+  const timers = isScheduled ? jobs.map((job) => setInterval(() => start(job), job.everySeconds * 1000)) : [];
   for (const timer of timers) timer.unref();
 
   async function runLeased(job: Job): Promise<void> {

@@ -75,7 +75,7 @@ export async function openPlatform(
   setCacheMemory(settings.CACHE_MEMORY);
   const service = serviceSettings(settings);
   const { LOG_LEVEL: level, WORKERS } = settings;
-  const log = new PinoLog({ level, version: service.version, sharesOutput: WORKERS > 1 });
+  const log = new PinoLog({ level, version: service.release.version, sharesOutput: WORKERS > 1 });
   closers.add(async () => log.close());
   const clock = new SystemClock();
   const random = new NodeRandom();

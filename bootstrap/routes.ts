@@ -103,7 +103,7 @@ export function collectRoutes(
   // Loaded when somebody asks for the document: an idle process can do without what builds it.
   const document = async (): Promise<object> => {
     const { buildOpenApi } = await import('../adapters/http/openapi.ts');
-    return buildOpenApi(all, settings);
+    return buildOpenApi(all, { publicUrl: settings.publicUrl, version: settings.release.version });
   };
   const all: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
   // Not in the document: for whoever runs the service, and not for its clients.

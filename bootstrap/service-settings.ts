@@ -1,8 +1,8 @@
 import { createSecretKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { deriveKey } from '../adapters/crypto/cipher.ts';
 import type { ServiceSettings } from '../application/ports/settings.ts';
 import type { Settings } from '../config/settings.ts';
+import { currentRelease } from './release.ts';
 
 /** The slice of the configuration that use cases see; every purpose has a key of its own. */
 export function serviceSettings(settings: Settings): ServiceSettings {
@@ -11,7 +11,7 @@ export function serviceSettings(settings: Settings): ServiceSettings {
     settings.MASTER_SECRET.map((secret) => createSecretKey(deriveKey(secret, label)));
   return {
     publicUrl: settings.PUBLIC_URL,
-    version: packageVersion(),
+    release: currentRelease(),
     sessionTtlSeconds: settings.SESSION_TTL,
     statusDefaults: {
       capacity: settings.STATUS_CAPACITY,
@@ -30,19 +30,4 @@ export function serviceSettings(settings: Settings): ServiceSettings {
     subjectKey: createSecretKey(deriveKey(first, 'vidimus/subject')),
     txCodeKeys: keys('vidimus/tx-code'),
   };
-}
-
-/** Built code lies one folder deeper than its sources. */
-export function packageVersion(): string {
-  for (const path of ['../package.json', '../../package.json']) {
-    try {
-      const { version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as {
-        version: string;
-      };
-      return version;
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'ENOENT') throw error;
-    }
-  }
-  return 'unknown';
 }

@@ -21,6 +21,7 @@ import { startJobs } from './jobs.ts';
 import { withMasterSecrets } from './master-secrets.ts';
 import { openMetricsServer, servedMetrics } from './metrics-address.ts';
 import { openPlatform } from './platform.ts';
+import { currentRelease } from './release.ts';
 import { collectRoutes } from './routes.ts';
 import { startSealingNotes } from './sealing-note.ts';
 import { type MeasuredProcess, openTelemetry, startWatching } from './telemetry.ts';
@@ -134,11 +135,13 @@ export async function startService(
     const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
     if (listens) await openMetricsServer(settings, telemetry.metricsText, closers);
     const stopWatching = startWatching(container, settings, server);
-    const stopJobs = runsJobs ? startJobs(container) : async () => {};
+    const stopJobs = startJobs(container, { isScheduled: runsJobs });
     const stopNotes = startSealingNotes(container.get(Store), log);
     const database = placeOf(settings.DATABASE_URL);
-    if (listens) log.info('started', { host: settings.HOST, port, publicUrl: settings.PUBLIC_URL, database });
-    else log.info('worker started', { pid: process.pid, database });
+    const { commit } = currentRelease();
+    if (listens)
+      log.info('started', { host: settings.HOST, port, publicUrl: settings.PUBLIC_URL, database, commit });
+    else log.info('worker started', { pid: process.pid, database, commit });
     // Of several workers each says the same.
     const who = listens ? undefined : { pid: process.pid };
     return {

@@ -11,7 +11,7 @@ import { Metrics } from '../application/ports/metrics.ts';
 import type { Traces } from '../application/ports/traces.ts';
 import { type Settings, SettingsError } from '../config/settings.ts';
 import type { HttpServer } from './http-server.ts';
-import { packageVersion } from './service-settings.ts';
+import { currentRelease } from './release.ts';
 import { find } from './wire.ts';
 
 export type { MeasuredProcess };
@@ -57,14 +57,14 @@ async function openTraces({
       'OTEL_EXPORTER_OTLP_ENDPOINT: packages for traces are not installed; run npm ci without --omit=optional',
     ]);
   });
-  return collector.openTraces({ endpoint, ratio, version: packageVersion() });
+  return collector.openTraces({ endpoint, ratio, version: currentRelease().version });
 }
 
 async function openMetrics({
   METRICS_TENANTS: tenants,
 }: Settings): Promise<Pick<Telemetry, 'metrics' | 'measure' | 'metricsText'>> {
   const { PrometheusMetrics } = await import('../adapters/system/metrics/prometheus-metrics.ts');
-  const metrics = new PrometheusMetrics({ version: packageVersion(), tenants });
+  const metrics = new PrometheusMetrics({ ...currentRelease(), tenants });
   const { registry } = metrics;
   return { metrics, measure: () => registry.getMetricsAsJSON(), metricsText: () => registry.metrics() };
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -46,6 +47,8 @@ const STAMP = join(DIST, 'sources.txt');
 /** Since when each part is in no build. */
 const DROPPED = join(DIST, 'dropped.json');
 const NOTICES = join(DIST, 'third-party-notices.txt');
+/** The commit that was built; `bootstrap/release.ts` reads it. Empty if it is unknown. */
+const COMMIT = join(DIST, 'commit.txt');
 /** The part of cbor-x that is only JavaScript. */
 const WITHOUT_NATIVE = { 'cbor-x': 'cbor-x/index-no-eval' };
 /** A process that runs may still load parts of the build before. */
@@ -70,7 +73,20 @@ export function stateOfSources() {
     const { size, mtimeMs } = statSync(join(ROOT, file));
     hash.update(`${file} ${size} ${mtimeMs}\n`);
   }
+  hash.update(currentCommit());
   return hash.digest('hex');
+}
+
+/** VIDIMUS_COMMIT names the commit where there is no clone, as in the build of an image. */
+function currentCommit() {
+  const { VIDIMUS_COMMIT } = process.env;
+  if (VIDIMUS_COMMIT !== undefined) return VIDIMUS_COMMIT;
+  try {
+    const options = { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
+    return execFileSync('git', ['rev-parse', 'HEAD'], options).trim();
+  } catch {
+    return '';
+  }
 }
 
 /** Whether `dist` was made of the sources as they are. */
@@ -95,7 +111,8 @@ export async function build() {
   const inputs = [...split.inputs, ...alone.inputs, ...page.inputs];
   for (const { path, contents } of files) await put(path, contents);
   await put(NOTICES, noticesOf(inputs));
-  await removeOld(new Set([NOTICES, ...files.map(({ path }) => path)]));
+  await put(COMMIT, currentCommit());
+  await removeOld(new Set([NOTICES, COMMIT, ...files.map(({ path }) => path)]));
   await put(STAMP, state);
 }
 

@@ -1,10 +1,18 @@
 import type { KeyObject } from 'node:crypto';
 
+/** Which build of the service runs. */
+export type Release = {
+  /** Release number, such as `0.2.0`. */
+  readonly version: string;
+  /** Git commit that was built; null if it is unknown. */
+  readonly commit: string | null;
+};
+
 /** What use cases must know of the configuration. Read once at the start, frozen. */
 export abstract class ServiceSettings {
   /** Public address without a trailing slash. Every published address begins with it. */
   abstract readonly publicUrl: string;
-  abstract readonly version: string;
+  abstract readonly release: Release;
   abstract readonly sessionTtlSeconds: number;
   abstract readonly statusDefaults: {
     readonly capacity: number;

@@ -13,6 +13,7 @@ const SECURITY_HEADERS = ['x-content-type-options', 'referrer-policy'] as const;
 export type Published = {
   readonly publicUrl: string;
   readonly version: string;
+  readonly commit: string | null;
   /** One that is there, whose documents are looked at. */
   readonly tenantId: string | undefined;
 };
@@ -81,7 +82,7 @@ function ofClock({ headers }: Answer, now: Date): Finding[] {
       ];
 }
 
-function ofIdentity(root: Answer, { publicUrl, version }: Published): Finding[] {
+function ofIdentity(root: Answer, { publicUrl, version, commit }: Published): Finding[] {
   const said = jsonOf(root);
   if (root.status !== 200 || said?.['name'] !== 'vidimus')
     return [
@@ -97,6 +98,15 @@ function ofIdentity(root: Answer, { publicUrl, version }: Published): Finding[] 
         CHECK,
         `the service behind ${publicUrl} publishes ${String(said['issuerUrlTemplate']).slice(0, 200)}`,
         'give all processes the same PUBLIC_URL, and restart them',
+      ),
+    ];
+  const isSameCommit = commit === null || said['commit'] === null || said['commit'] === commit;
+  if (said['version'] === version && !isSameCommit)
+    return [
+      warning(
+        CHECK,
+        `${publicUrl} runs commit ${String(said['commit']).slice(0, 40)} of release ${version}, and this is commit ${commit}`,
+        'restart all processes with one build',
       ),
     ];
   return said['version'] === version

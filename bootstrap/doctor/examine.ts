@@ -1,12 +1,12 @@
 import type { Environment } from '../../config/import/placeholders.ts';
 import type { Settings } from '../../config/settings.ts';
 import { withMasterSecrets } from '../master-secrets.ts';
-import { packageVersion } from '../service-settings.ts';
+import { currentRelease } from '../release.ts';
 import { checkAddress } from './address-check.ts';
 import { checkDatabase } from './database-check.ts';
 import { checkDefaults } from './defaults-check.ts';
 import { checkEgress } from './egress-check.ts';
-import { type Finding, made } from './finding.ts';
+import { type Finding, made, ok } from './finding.ts';
 import { checkBackups, checkMachine } from './machine-check.ts';
 import { checkSettings } from './settings-check.ts';
 import { checkStored } from './stored-check.ts';
@@ -35,7 +35,9 @@ async function examineWith(
   isStarted: boolean,
   { offline }: Examination,
 ): Promise<Finding[]> {
+  const { version, commit } = currentRelease();
   const findings: Finding[] = [
+    ok('release', `this is release ${version}, commit ${commit ?? 'unknown'}`),
     ...(await made('machine', async () => checkMachine(named))),
     ...(await made('defaults', async () => checkDefaults(named))),
   ];
@@ -56,7 +58,7 @@ async function examineWith(
     findings.push(...stored);
   }
   if (offline || !isStarted) return findings;
-  const published = { publicUrl: named.PUBLIC_URL, version: packageVersion(), tenantId };
+  const published = { publicUrl: named.PUBLIC_URL, ...currentRelease(), tenantId };
   findings.push(
     ...(await made('egress', async () => checkEgress(await withMasterSecrets(named)))),
     ...(await made('address', () => checkAddress(published))),

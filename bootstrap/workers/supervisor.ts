@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import { stopAccepting } from '../accepting.ts';
 import { Closers } from '../closers.ts';
 import { openMetricsServer } from '../metrics-address.ts';
-import { packageVersion } from '../service-settings.ts';
+import { currentRelease } from '../release.ts';
 import { startFailure } from '../start-failure.ts';
 import { GRACE_MS } from '../stopping.ts';
 import { Handover } from './handover.ts';
@@ -37,7 +37,11 @@ export class Supervisor {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.#log = new PinoLog({ level: settings.LOG_LEVEL, version: packageVersion(), sharesOutput: true });
+    this.#log = new PinoLog({
+      level: settings.LOG_LEVEL,
+      version: currentRelease().version,
+      sharesOutput: true,
+    });
     this.#server.maxConnections = settings.MAX_CONNECTIONS;
   }
 
@@ -59,7 +63,13 @@ export class Supervisor {
       await this.#closers.closeAll();
       throw error;
     }
-    this.#log.info('started', { host: HOST, port: PORT, publicUrl: PUBLIC_URL, workers: WORKERS });
+    this.#log.info('started', {
+      host: HOST,
+      port: PORT,
+      publicUrl: PUBLIC_URL,
+      workers: WORKERS,
+      commit: currentRelease().commit,
+    });
   }
 
   /** Whoever asks a worker, also one that is started later, is told that it is not ready; all serve as before. */

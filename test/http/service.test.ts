@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
+import { currentRelease } from '../../bootstrap/release.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { databases } from '../support/databases.ts';
@@ -21,11 +23,18 @@ describe('the service itself', () => {
   it('says what it is', async () => {
     const { status, body } = await service.call('GET', '/');
     expect(status).to.equal(200);
-    expect(body).to.have.all.keys('name', 'version', 'documentation', 'issuerUrlTemplate');
+    expect(body).to.have.all.keys('name', 'version', 'commit', 'documentation', 'issuerUrlTemplate');
     expect(body).to.include({
+      ...currentRelease(),
       documentation: `${service.address}/docs`,
       issuerUrlTemplate: `${service.address}/{tenant}`,
     });
+  });
+
+  it('knows the version of package.json and the commit of the clone', () => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(currentRelease().version).to.equal(version);
+    expect(currentRelease().commit ?? '0'.repeat(40)).to.match(/^[0-9a-f]{40}$/);
   });
 
   it('is healthy, and says so to everybody', async () => {
@@ -37,7 +46,10 @@ describe('the service itself', () => {
       'wallet-status-lists': { status: 'up' },
       'trust-lists': { status: 'up' },
     };
-    expect([status, body]).to.deep.equal([200, { status: 'ok', info: up, error: {}, details: up }]);
+    expect([status, body]).to.deep.equal([
+      200,
+      { ...currentRelease(), status: 'ok', info: up, error: {}, details: up },
+    ]);
   });
 
   for (const { name, open } of databases()) {
@@ -62,7 +74,7 @@ describe('the service itself', () => {
         };
         expect([status, body]).to.deep.equal([
           503,
-          { status: 'error', info: up, error: down, details: { ...down, ...up } },
+          { ...currentRelease(), status: 'error', info: up, error: down, details: { ...down, ...up } },
         ]);
         expect(text, 'without internals').to.not.match(/postgres|sqlite|vidimus_test|Error/);
         expect(headers.get('cache-control')).to.equal('no-store');

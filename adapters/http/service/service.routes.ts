@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CheckHealth, CheckReadiness, type Health } from '../../../application/health/check-health.ts';
-import { issuerIdentifier, ServiceSettings } from '../../../application/ports/settings.ts';
+import { issuerIdentifier, type Release, ServiceSettings } from '../../../application/ports/settings.ts';
 import { isBrowser } from '../negotiation.ts';
 import { homePage } from '../pages/home-page.ts';
 import { pageReply } from '../pages/page.ts';
@@ -10,8 +10,14 @@ import { family, reply, route } from '../route.ts';
 const Dependency = z.object({ status: z.enum(['up', 'down']) });
 const Dependencies = z.record(z.string(), Dependency);
 
+const releaseShape = {
+  version: z.string().describe('Release number'),
+  commit: z.string().nullable().describe('Git commit that was built; null if it is unknown'),
+};
+
 export const HealthView = z
   .object({
+    ...releaseShape,
     status: z
       .enum(['ok', 'degraded', 'error'])
       .describe('`degraded`: works, but for those who need what is down'),
@@ -26,13 +32,16 @@ export const LivenessView = z.object({ status: z.literal('ok') }).meta({ id: 'Li
 export const ServiceView = z
   .object({
     name: z.string(),
-    version: z.string(),
+    ...releaseShape,
     documentation: z.string(),
     issuerUrlTemplate: z.string().describe('Credential Issuer Identifier of a tenant'),
   })
   .meta({ id: 'Service' });
 
-export function toHealthView({ healthy, degraded, probes }: Health): z.infer<typeof HealthView> {
+export function toHealthView(
+  { healthy, degraded, probes }: Health,
+  release: Release,
+): z.infer<typeof HealthView> {
   const pick = (wanted: readonly boolean[]) =>
     Object.fromEntries(
       probes
@@ -40,6 +49,7 @@ export function toHealthView({ healthy, degraded, probes }: Health): z.infer<typ
         .map(({ name, up }) => [name, { status: up ? ('up' as const) : ('down' as const) }]),
     );
   return {
+    ...release,
     status: healthy ? (degraded ? 'degraded' : 'ok') : 'error',
     info: pick([true]),
     error: pick([false]),
@@ -63,7 +73,7 @@ export const serviceRoutes = family(
           return pageReply(homePage(settings.publicUrl, readerOf(request)));
         return reply(200, {
           name: 'vidimus',
-          version: settings.version,
+          ...settings.release,
           documentation: `${settings.publicUrl}/docs`,
           issuerUrlTemplate: issuerIdentifier(settings, '{tenant}'),
         });
@@ -76,7 +86,7 @@ export const serviceRoutes = family(
       responses: { 200: HealthView, 503: HealthView },
       async handle() {
         const health = await checkHealth.execute();
-        return reply(health.healthy ? 200 : 503, toHealthView(health));
+        return reply(health.healthy ? 200 : 503, toHealthView(health, settings.release));
       },
     }),
     route({
@@ -93,7 +103,7 @@ export const serviceRoutes = family(
       responses: { 200: HealthView, 503: HealthView },
       async handle() {
         const health = await checkReadiness.execute();
-        return reply(health.healthy ? 200 : 503, toHealthView(health));
+        return reply(health.healthy ? 200 : 503, toHealthView(health, settings.release));
       },
     }),
   ],

@@ -11,7 +11,7 @@ type Described = {
 
 /** All metrics of our own, as a registry has them. */
 export function ownMetrics(): readonly Described[] {
-  const metrics = new PrometheusMetrics({ version: '', tenants: 1 });
+  const metrics = new PrometheusMetrics({ version: '', commit: null, tenants: 1 });
   for (const name of Object.keys(WATCHED) as Watched[]) metrics.watch(name, () => ({}));
   const all = metrics.registry.getMetricsAsArray() as unknown as Described[];
   const own = all.filter(({ name }) => name.startsWith(PREFIX));

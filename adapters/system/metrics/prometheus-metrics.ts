@@ -21,6 +21,8 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 
 type Settings = {
   readonly version: string;
+  /** Git commit; null if it is unknown. */
+  readonly commit: string | null;
   /** Tenants that are told apart, at most. */
   readonly tenants: number;
 };
@@ -46,13 +48,13 @@ export class PrometheusMetrics extends Metrics {
   readonly #endings: EndingDays;
   readonly #lists;
 
-  constructor({ version, tenants }: Settings) {
+  constructor({ version, commit, tenants }: Settings) {
     super();
     this.#tenants = new TenantLabels(tenants);
     const ofTenant = this.#tenants.areTold ? ['tenant'] : [];
     collectDefaultMetrics({ register: this.registry });
-    const info = this.#gauge('info', 'The release that runs', ['version'], 'first');
-    info.set({ version }, 1);
+    const info = this.#gauge('info', 'The release that runs', ['version', 'commit'], 'first');
+    info.set({ version, commit: commit ?? '' }, 1);
     this.#requests = this.#counter('http_requests_total', 'Answered requests', ['method', 'route', 'status']);
     this.#unexpected = this.#counter(
       'unexpected_failures_total',

@@ -102,7 +102,9 @@ describe('Health', () => {
     const check = new CheckHealth({ probes, draining: new Draining(), log: aWorld().log });
     const [health] = await Promise.all([check.execute(), check.execute()]);
     expect(runs).to.equal(1);
-    expect(toHealthView(health)).to.deep.equal({
+    expect(toHealthView(health, { version: '0.2.0', commit: null })).to.deep.equal({
+      version: '0.2.0',
+      commit: null,
       status: 'error',
       info: { database: { status: 'up' } },
       error: { broker: { status: 'down' } },

@@ -24,7 +24,7 @@ describe('What stands in the database alone', () => {
     const create = new CreateTenant(world as never);
     for (const id of ['acme', 'bank', 'city'])
       await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
-    const metrics = new PrometheusMetrics({ version: '1', tenants: 10 });
+    const metrics = new PrometheusMetrics({ version: '1', commit: null, tenants: 10 });
     const endings = sinon.spy(metrics, 'endings');
     const step = new MeasureStored(world as never).begin(metrics, 2);
     expect(await step()).to.equal(true);
@@ -44,7 +44,7 @@ describe('What stands in the database alone', () => {
       if (asked[0] === 'acme') return Promise.reject(new Error('sealed under another secret'));
       return forTenant(...asked);
     });
-    const metrics = new PrometheusMetrics({ version: '1', tenants: 10 });
+    const metrics = new PrometheusMetrics({ version: '1', commit: null, tenants: 10 });
     const endings = sinon.spy(metrics, 'endings');
     await new MeasureStored(world as never).begin(metrics, 10)();
     stub.restore();
@@ -76,7 +76,7 @@ describe('What stands in the database alone', () => {
           },
         }),
       )) as never);
-    const metrics = new PrometheusMetrics({ version: '1', tenants: 0 });
+    const metrics = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     await new MeasureStored(world as never).begin(metrics, 10)();
     stub.restore();
     const days = sumOf(await metrics.registry.metrics(), 'vidimus_days_until_end', { kind: 'registration' });
@@ -86,7 +86,7 @@ describe('What stands in the database alone', () => {
 
 describe('Days until something ends', () => {
   const days = async (most: number, all: readonly Ending[]) => {
-    const { registry } = new PrometheusMetrics({ version: '1', tenants: 0 });
+    const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     registry.clear();
     new EndingDays(registry, 'days', new TenantLabels(most)).keep(all);
     return registry.metrics();
@@ -118,7 +118,7 @@ describe('Days until something ends', () => {
   it('are told no more where nobody found them out for long', async () => {
     const clock = sinon.useFakeTimers({ toFake: ['performance'] });
     try {
-      const { registry } = new PrometheusMetrics({ version: '1', tenants: 0 });
+      const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
       registry.clear();
       const told = new EndingDays(registry, 'days', new TenantLabels(0));
       told.keep(all);

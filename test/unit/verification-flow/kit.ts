@@ -77,7 +77,7 @@ class FakeLog extends Log {
 }
 export class FakeSettings extends ServiceSettings {
   override readonly publicUrl = PUBLIC_URL;
-  override readonly version = '0';
+  override readonly release = { version: '0', commit: null };
   override readonly sessionTtlSeconds = 86_400;
   override readonly statusDefaults = { capacity: 1000, bits: 1, ttl: 3600 } as const;
   override readonly rootClient = { clientId: 'root', secret: 'root' };

@@ -11,7 +11,12 @@ type Health = {
   readonly status: 'ok' | 'degraded' | 'error';
   readonly details: Readonly<Record<string, { readonly status: 'up' | 'down' }>>;
 };
-type Service = { readonly name: string; readonly version: string; readonly documentation: string };
+type Service = {
+  readonly name: string;
+  readonly version: string;
+  readonly commit: string | null;
+  readonly documentation: string;
+};
 type Looked = { readonly health?: Health; readonly at?: Date; readonly fault?: unknown };
 
 const MEANINGS = {
@@ -40,7 +45,8 @@ export default function HealthPage({ identity }: PageProps) {
       {service.fault !== undefined && <Problem fault={service.fault} />}
       {service.value !== undefined && (
         <p>
-          {service.value.name} {service.value.version}.{' '}
+          {service.value.name} {service.value.version}
+          {service.value.commit !== null && <>, commit {service.value.commit.slice(0, 12)}</>}.{' '}
           <a href={service.value.documentation}>API reference</a>
         </p>
       )}

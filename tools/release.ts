@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+
+const UNRELEASED = '## Unreleased';
+const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
+
+/** A release that cannot be made as asked. The message says what to do. */
+export class ReleaseError extends Error {}
+
+/** @throws ReleaseError unless `next` is a version `<major>.<minor>.<patch>` above `current`. */
+export function assertNextVersion(next: string, current: string): void {
+  const [, ...nextParts] = VERSION.exec(next) ?? [];
+  const [, ...currentParts] = VERSION.exec(current) ?? [];
+  if (nextParts.length === 0)
+    throw new ReleaseError(`Version "${next}" is invalid. Give <major>.<minor>.<patch>, such as 0.3.0.`);
+  const firstDifference = nextParts.findIndex((part, index) => part !== currentParts[index]);
+  if (firstDifference === -1 || Number(nextParts[firstDifference]) < Number(currentParts[firstDifference]))
+    throw new ReleaseError(`Version ${next} is not above the current version ${current}.`);
+}
+
+/**
+ * Turns the section *Unreleased* into the section of a release, and leaves an empty *Unreleased* above it.
+ * @param date as `2026-11-28`.
+ * @throws ReleaseError when *Unreleased* is missing or empty, or when a patch release would contain breaking changes.
+ */
+export function releaseChangelog(changelog: string, version: string, date: string): string {
+  const start = changelog.indexOf(`${UNRELEASED}\n`);
+  if (start === -1) throw new ReleaseError(`CHANGELOG.md has no section "${UNRELEASED}".`);
+  const contentStart = start + UNRELEASED.length + 1;
+  const nextSection = changelog.indexOf('\n## ', contentStart);
+  const content = changelog.slice(contentStart, nextSection === -1 ? undefined : nextSection);
+  if (content.trim() === '')
+    throw new ReleaseError(
+      `The section "${UNRELEASED}" of CHANGELOG.md is empty. Describe the changes first.`,
+    );
+  if (/^### Breaking$/m.test(content) && !version.endsWith('.0'))
+    throw new ReleaseError(
+      `CHANGELOG.md lists breaking changes, and ${version} is a patch release. Raise the major or minor number.`,
+    );
+  return `${changelog.slice(0, contentStart)}\n## ${version} (${date})\n${changelog.slice(contentStart)}`;
+}
+
+/** @returns the text of `package.json` or `package-lock.json` with the version of the package itself replaced. */
+export function withPackageVersion(manifest: string, version: string): string {
+  const parsed = JSON.parse(manifest) as { version: string; packages?: Record<string, { version?: string }> };
+  parsed.version = version;
+  const own = parsed.packages?.[''];
+  if (own !== undefined) own.version = version;
+  return `${JSON.stringify(parsed, undefined, 2)}\n`;
+}
+
+/** @returns the text of the Helm chart with its version and the version of the application replaced. */
+export function withChartVersion(chart: string, version: string): string {
+  return chart
+    .replace(/^version: .*$/m, `version: ${version}`)
+    .replace(/^appVersion: .*$/m, `appVersion: ${version}`);
+}
+
+/** `npm run release -- 0.3.0`: sets the version, writes the section of the changelog, and prints the tag. */
+function release(root: URL, version: string): void {
+  const pathOf = (file: string) => new URL(file, root);
+  const read = (file: string) => readFileSync(pathOf(file), 'utf8');
+  const changes = execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' });
+  if (changes !== '') throw new ReleaseError(`Commit these changes first:\n${changes}`);
+  assertNextVersion(version, (JSON.parse(read('package.json')) as { version: string }).version);
+  const date = new Date().toISOString().slice(0, 10);
+  const chart = 'deploy/helm/vidimus/Chart.yaml';
+  // All texts are made before the first is written, so that an error leaves the files as they were.
+  const files = {
+    'CHANGELOG.md': releaseChangelog(read('CHANGELOG.md'), version, date),
+    'package.json': withPackageVersion(read('package.json'), version),
+    'package-lock.json': withPackageVersion(read('package-lock.json'), version),
+    [chart]: withChartVersion(read(chart), version),
+  };
+  for (const [file, text] of Object.entries(files)) writeFileSync(pathOf(file), text);
+  console.log(`Version ${version} is written to ${Object.keys(files).join(', ')}. Next:
+
+  git commit --all --message "release: ${version}"
+  git tag v${version}`);
+}
+
+if (process.argv[1]?.endsWith('release.ts') === true) {
+  try {
+    const [version, ...rest] = process.argv.slice(2);
+    if (version === undefined || rest.length > 0)
+      throw new ReleaseError('Usage: npm run release -- <version>');
+    release(new URL('../', import.meta.url), version);
+  } catch (error) {
+    if (!(error instanceof ReleaseError)) throw error;
+    console.error(error.message);
+    process.exitCode = 2;
+  }
+}
