@@ -35,6 +35,11 @@ export function useRunFolder(): void {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
 }
 
+/** @returns a new folder within the folder of the run. */
+export function emptyFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'cwd-'));
+}
+
 function hasRoom(): boolean {
   try {
     accessSync(MEMORY, constants.W_OK);

@@ -2,11 +2,12 @@ import 'reflect-metadata';
 import { Socket } from 'node:net';
 import { keepCompiled } from './compile-cache.ts';
 import { fileEnds, testBegins, testEnds } from './lifetimes.ts';
-import { useRunFolder } from './run-folder.ts';
+import { emptyFolder, useRunFolder } from './run-folder.ts';
 
 keepCompiled();
 useRunFolder();
 
+const cloneFolder = process.cwd();
 const originalFetch = globalThis.fetch;
 const originalConnect = Socket.prototype.connect;
 
@@ -16,6 +17,10 @@ function forbidden(): never {
 
 /** In `test/unit` there is no network: neither `fetch` nor a socket. */
 export const mochaHooks = {
+  /** Relative paths, such as the default `./data`, must not reach the folder of the clone: a developer's service has its data there. */
+  beforeAll() {
+    process.chdir(emptyFolder());
+  },
   beforeEach(this: Mocha.Context) {
     testBegins();
     if (!this.currentTest?.file?.includes('/test/unit/')) return;
@@ -28,6 +33,7 @@ export const mochaHooks = {
     testEnds();
   },
   afterAll() {
+    process.chdir(cloneFolder);
     fileEnds();
   },
 };

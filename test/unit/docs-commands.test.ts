@@ -70,11 +70,12 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
 
 /** Of an operation, whatever stands for its parameters. */
 const patternOf = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
-/** Of the service, of Node, or of the compose file. */
+/** Of the service, of Node, of the compose file, or of the build of the image. */
 const isVariable = (name: string) =>
   isSetting(name) ||
   ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'].includes(name) ||
-  read('deploy/compose.yaml').includes(`\${${name}:`);
+  read('deploy/compose.yaml').includes(`\${${name}:`) ||
+  read('Dockerfile').includes(`ARG ${name}`);
 
 type Found = { readonly heading: string; readonly text: string };
 
