@@ -1,20 +1,22 @@
 import { join } from 'node:path';
 import { build, isBuilt, ROOT } from './build.mjs';
 
-/**
- * `npm start` asks for the program that it is to run: `dist`, which is made anew when a source has changed since. Where
- * that cannot be, in a folder that is read-only or without the packages of developers, the sources run as they are.
- */
-const QUIET = ['ERR_MODULE_NOT_FOUND', 'EROFS', 'EACCES', 'EPERM'];
+const EXPECTED_FAILURES = ['ERR_MODULE_NOT_FOUND', 'EROFS', 'EACCES', 'EPERM'];
 
-async function program() {
+/**
+ * Builds `dist` if a source has changed since the last build.
+ * @returns the path of the program that `npm start` runs: `dist`, or the sources where `dist` cannot be built, such as in a
+ *   read-only folder or without the packages of developers.
+ */
+export async function findProgram() {
   try {
     if (!isBuilt()) await build();
     return join(ROOT, 'dist/bootstrap/main.js');
   } catch (error) {
-    if (!QUIET.includes(error.code)) console.error(`The sources run as they are: ${error.message}`);
+    if (!EXPECTED_FAILURES.includes(error.code))
+      console.error(`dist cannot be built, so the sources run as they are: ${error.message}`);
     return join(ROOT, 'bootstrap/main.ts');
   }
 }
 
-console.log(await program());
+if (process.argv[1]?.endsWith('program.mjs')) console.log(await findProgram());

@@ -2,7 +2,8 @@ import 'reflect-metadata';
 import { CheckFolder } from '../../application/configuration-files/check.ts';
 import { describeFault } from '../../application/configuration-files/import-folder.ts';
 import { readFolder } from '../../config/import/read-folder.ts';
-import { readSettings } from '../../config/settings.ts';
+import { type KmsConfig, readKmsConfig } from '../../config/kms-config.ts';
+import { readSettings, SettingsError } from '../../config/settings.ts';
 import { shortName } from '../../domain/configuration-files/folder.ts';
 import { Closers } from '../closers.ts';
 import { openPlatform } from '../platform.ts';
@@ -11,14 +12,14 @@ import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
  * `npm run config:check -- <folder>`: judges a folder without a database and without network, as a service would that
- * has none of these tenants. Prints what would be imported, or every fault, and ends with 0 or 1.
+ * has none of these tenants. Key providers are read from KMS_CONFIG or `kms.json` in DATA_FOLDER. Prints what would be imported, or every fault, and ends with 0 or 1.
  */
 const USAGE = 'npm run config:check -- <folder>';
 
 const { positionals } = commandLine(USAGE, { allowPositionals: true });
 const [folder = endWithUsage(USAGE, 'a folder is missing'), ...others] = positionals;
 if (others.length > 0) endWithUsage(USAGE, 'only one folder is checked');
-const { PUBLIC_URL, AUTH_CLIENT_ID, OUTBOUND_ALLOW } = process.env;
+const { PUBLIC_URL, AUTH_CLIENT_ID, OUTBOUND_ALLOW, KMS_CONFIG, DATA_FOLDER = './data' } = process.env;
 const quotas = Object.entries(process.env).filter(([name]) => name.startsWith('QUOTA_'));
 const closers = new Closers();
 try {
@@ -32,8 +33,10 @@ try {
     PUBLIC_URL,
     OUTBOUND_ALLOW,
   });
-  const container = await openPlatform(settings, closers);
-  const contents = readFolder(folder, { PUBLIC_URL: settings.PUBLIC_URL, ...process.env });
+  const kms = readKmsConfig(KMS_CONFIG || undefined, DATA_FOLDER, process.env);
+  if (kms.faults.length > 0) throw new SettingsError(kms.faults);
+  const container = await openPlatform({ ...settings, KMS: withLocalProviders(kms.config) }, closers);
+  const contents = readFolder(folder, { PUBLIC_URL: settings.PUBLIC_URL, ...process.env }, kms.secrets);
   const checkFolder = new CheckFolder(resolve(container, CheckFolder.needs));
   const { documents, faults, warnings, advice } = await checkFolder.execute(contents);
   const all = [...documents.values()].flat();
@@ -58,4 +61,13 @@ try {
   process.exitCode = 1;
 } finally {
   await closers.closeAll();
+}
+
+/** The configured key providers by name, none of which is called: a check needs no network. */
+function withLocalProviders({ providers, ...config }: KmsConfig): KmsConfig {
+  const local = Object.entries(providers).map(([name, { onlyFor }]) => [
+    name,
+    { type: 'local' as const, ...(onlyFor !== undefined && { onlyFor }) },
+  ]);
+  return { ...config, providers: Object.fromEntries(local) };
 }

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
@@ -317,6 +318,55 @@ describe('Configuration files that are checked without a service', () => {
     expect(stdout).to.include(`acme/clients/till.json: client ${placeholder('ACME_SHOP')}\n`);
     for (const secret of Object.values(SECRETS)) expect(stdout).to.not.include(secret);
     expect(stdout).to.match(/12 files of 2 tenants are right/);
+  });
+
+  const VAULT = {
+    type: 'vault',
+    address: 'https://vault.example:8200',
+    auth: { method: 'token', token: placeholder('VAULT_LOGIN') },
+  };
+  const tenantWith = (kms: string) => `${FILES['acme/tenant.yaml']}kms: ${kms}\n`;
+  const KEY_PROVIDERS = { default: 'local', providers: { local: { type: 'local' }, house: VAULT } };
+
+  it('may name key providers of KMS_CONFIG, which the check does not call', async () => {
+    folder.write({ 'acme/tenant.yaml': tenantWith('house') });
+    const { code, stdout, stderr } = await run('config-check', [folder.path], {
+      ...SECRETS,
+      KMS_CONFIG: JSON.stringify(KEY_PROVIDERS),
+      VAULT_LOGIN: 'a token of the vault',
+    });
+    expect([code, withoutNotes(stderr)]).to.deep.equal([0, '']);
+    expect(stdout).to.include('files of 2 tenants are right');
+  });
+
+  it('may name key providers of kms.json in the data folder', async () => {
+    folder.write({ 'acme/tenant.yaml': tenantWith('house') });
+    const DATA_FOLDER = mkdtempSync(join(tmpdir(), 'vidimus-data-'));
+    writeFileSync(join(DATA_FOLDER, 'kms.json'), JSON.stringify(KEY_PROVIDERS));
+    const environment = { ...SECRETS, DATA_FOLDER, VAULT_LOGIN: 'a token of the vault' };
+    const { code, stderr } = await run('config-check', [folder.path], environment);
+    expect([code, withoutNotes(stderr)]).to.deep.equal([0, '']);
+  });
+
+  it('are rejected with a key provider that KMS_CONFIG does not have', async () => {
+    folder.write({ 'acme/tenant.yaml': tenantWith('hose') });
+    const { code, stderr } = await run('config-check', [folder.path], {
+      ...SECRETS,
+      KMS_CONFIG: JSON.stringify(KEY_PROVIDERS),
+      VAULT_LOGIN: 'a token of the vault',
+    });
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/acme\/tenant\.yaml: kms: .*hose/);
+  });
+
+  it('are not checked with an invalid KMS_CONFIG, and no secret of it is printed', async () => {
+    const { code, stderr } = await run('config-check', [folder.path], {
+      ...SECRETS,
+      KMS_CONFIG: JSON.stringify({ providers: { house: { ...VAULT, type: 'safe' } } }),
+      VAULT_LOGIN: 'a token of the vault',
+    });
+    expect(code).to.equal(1);
+    expect(stderr).to.include('KMS_CONFIG: providers.house').and.not.include('a token of the vault');
   });
 
   it('have every fault of theirs listed, and no secret', async () => {

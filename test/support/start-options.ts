@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -10,10 +10,12 @@ export type StartOptions = {
 };
 
 /**
- * Read from the manifest, so that what is measured is what runs.
+ * Read from the file that `npm start` reads, so that what is measured is what runs. Releases up to 0.1.0 have it in the manifest.
  * @param tree folder of the service, this one unless another is named.
  */
 export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.url))): StartOptions {
+  const file = join(tree, 'tools/start-options.json');
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as StartOptions;
   const manifest = readFileSync(join(tree, 'package.json'), 'utf8');
   const command = (JSON.parse(manifest) as { scripts: { start: string } }).scripts.start;
   const [before = '', after = ''] = command.split('exec node');

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { bareEnvironment } from '../support/compile-cache.ts';
+import { startOptions } from '../support/start-options.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bootstrap/commands/vidimus.mjs', import.meta.url));
 const FENCE = fileURLToPath(new URL('../../bootstrap/commands/restore-fence.ts', import.meta.url));
@@ -65,5 +67,25 @@ describe('npx vidimus', () => {
         .and.to.match(/--lost-releases <n> +\w/);
     }
     expect(run(FENCE, '--help').stdout).to.include('npm run restore:fence -- ');
+  });
+});
+
+describe('npm start', () => {
+  const root = new URL('../../', import.meta.url);
+  const read = (file: string) => readFileSync(new URL(file, root), 'utf8');
+
+  it('needs no POSIX shell', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
+    expect(scripts.start).to.match(/^node [\w./-]+$/);
+  });
+
+  it('gives Node the options that the image, the systemd unit and npx vidimus start give it', () => {
+    const { environment, nodeOptions } = startOptions();
+    for (const file of ['Dockerfile', 'deploy/systemd/vidimus.service', 'bootstrap/commands/vidimus.mjs']) {
+      const text = read(file);
+      for (const [name, value] of Object.entries(environment))
+        expect(text, `${file}: ${name}`).to.match(new RegExp(`${name}(=|: ')${value}`));
+      for (const option of nodeOptions) expect(text, file).to.include(option);
+    }
   });
 });
