@@ -5660,12 +5660,19 @@ export interface components {
     };
     Service: {
       name: string;
+      /** @description Release number */
       version: string;
+      /** @description Git commit that was built; null if it is unknown */
+      commit: string | null;
       documentation: string;
       /** @description Credential Issuer Identifier of a tenant */
       issuerUrlTemplate: string;
     };
     Health: {
+      /** @description Release number */
+      version: string;
+      /** @description Git commit that was built; null if it is unknown */
+      commit: string | null;
       /**
        * @description `degraded`: works, but for those who need what is down
        * @enum {string}

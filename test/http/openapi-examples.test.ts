@@ -5,6 +5,7 @@ import { readCertificate } from '../../domain/formats/der/certificate.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { ChainedWallet } from '../support/chained-wallet.ts';
 import { ChainedWorld } from '../support/chained-world.ts';
+import { buildConsole } from '../support/console.ts';
 import { type Calling, ExampleCalls } from '../support/example-calls.ts';
 import { Issuer } from '../support/interactive-issuer.ts';
 import { askPage, pageOf } from '../support/interactive-page.ts';
@@ -27,6 +28,7 @@ describe('The examples of the API document', () => {
   const wallet = () => new RawWallet(service, 'acme');
 
   before(async () => {
+    buildConsole();
     world = await ChainedWorld.start(['acme']);
     ({ service } = world);
     registrar = await TestRegistrar.start();
