@@ -7,7 +7,6 @@ import { stopAccepting } from './accepting.ts';
 // An `import` would read all that the module exports, and some of it brings HTTP/2 and `fetch` along: 13 MB that nothing uses.
 const { createServer } = process.getBuiltinModule('node:http');
 const OPTIONS = {
-  keepAliveTimeout: 65_000,
   headersTimeout: 20_000,
   requestTimeout: 60_000,
   maxHeaderSize: 32_768,
@@ -16,6 +15,9 @@ const OPTIONS = {
 } as const;
 const SWEEP_MS = 25;
 const MINUTE_MS = 60_000;
+
+/** `keepAliveSeconds`: how long an idle connection stays open. */
+export type ConnectionLimits = { readonly maxConnections: number; readonly keepAliveSeconds: number };
 
 /** The HTTP server of one process, with connections of its own port or those that a supervisor hands over. */
 export class HttpServer {
@@ -29,10 +31,14 @@ export class HttpServer {
   #isClosing = false;
   #empty = () => {};
 
-  constructor({ IncomingMessage, ServerResponse, listen }: Listener, maxConnections: number, log: Log) {
+  constructor(
+    { IncomingMessage, ServerResponse, listen }: Listener,
+    { maxConnections, keepAliveSeconds }: ConnectionLimits,
+    log: Log,
+  ) {
     this.#log = log;
     const made = { IncomingMessage, ServerResponse };
-    this.#server = createServer({ ...OPTIONS, ...made });
+    this.#server = createServer({ ...OPTIONS, ...made, keepAliveTimeout: keepAliveSeconds * 1000 });
     this.#server.maxConnections = maxConnections;
     this.#server.on('connection', (socket) => this.#watch(socket));
     this.#server.on('request', (_request, response) => this.#note(response));

@@ -130,7 +130,11 @@ export async function startService(
         bodyMemory: settings.BODY_MEMORY * MEBIBYTE,
       },
     );
-    const server = new HttpServer(listenerOf(router), settings.MAX_CONNECTIONS, log);
+    const connectionLimits = {
+      maxConnections: settings.MAX_CONNECTIONS,
+      keepAliveSeconds: settings.KEEP_ALIVE_SECONDS,
+    };
+    const server = new HttpServer(listenerOf(router), connectionLimits, log);
     if (!listens) server.expectConnections();
     const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
     if (listens) await openMetricsServer(settings, telemetry.metricsText, closers);

@@ -49,6 +49,7 @@ const TELLING: Readonly<Record<keyof typeof SettingsSchema.shape, Telling>> = {
   RATE_LIMIT_LOGIN: 'value',
   RATE_LIMIT_OFFER: 'value',
   MAX_CONNECTIONS: 'value',
+  KEEP_ALIVE_SECONDS: 'value',
   REQUESTS_AT_ONCE: 'value',
   BODY_MEMORY: 'value',
   QUOTA_CREDENTIAL_CONFIGS: 'value',

@@ -151,6 +151,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Connections that are open at once; further ones are closed at once, and the log says so. WORKERS have equal parts of it',
     ),
+  KEEP_ALIVE_SECONDS: wholeNumber(5, 3_600)
+    .default(65)
+    .describe(
+      'Seconds that an idle connection of a client is kept open. Set it above the time for which the load balancer keeps its connections, or it sends requests on connections that just closed (502); see docs/installing.md',
+    ),
   REQUESTS_AT_ONCE: wholeNumber(4, 1_000)
     .optional()
     .describe(

@@ -107,7 +107,8 @@ export function isSetting(name: string): boolean {
 export const GENERATED = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'] as const;
 
 /**
- * @param environment variables; an empty one counts as absent. @param kept those of them that a file has.
+ * @param environment variables. White space around a value is removed, since secrets that are read from files often end
+ *   in a line break; an empty value counts as absent. @param kept those of them that a file has.
  * @throws SettingsError listing every fault.
  */
 export function readSettings(
@@ -116,7 +117,7 @@ export function readSettings(
 ): Settings {
   const given = Object.fromEntries(
     Object.keys(SettingsSchema.shape).flatMap((name) => {
-      const value = environment[name];
+      const value = environment[name]?.trim();
       return value === undefined || value === '' ? [] : [[name, value]];
     }),
   );

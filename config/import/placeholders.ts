@@ -36,7 +36,7 @@ export type Filled = {
 
 /**
  * Fills `${NAME}` and `${NAME:default}` in the texts of a document; names of members stay as they are. An empty
- * variable counts as absent. `$${` stands for `${`. What is filled in is not looked at again.
+ * variable counts as absent, and line breaks at the end of a value are removed. `$${` stands for `${`. What is filled in is not looked at again.
  * @param withheld further variables that no document may name; undefined for a file of the operator's own, which may name
  *   credentials of what the service runs on.
  */
@@ -81,7 +81,8 @@ function lookUp(
   const isForeign = withheld !== undefined && (WITHHELD_FAMILIES.test(name) || withheld.includes(name));
   if (WITHHELD.has(name) || isForeign)
     return { fault: `${name} belongs to the service itself or to what it runs on; use another variable` };
-  const value = environment[name];
+  // Secrets that are read from files often end in a line break.
+  const value = environment[name]?.replace(/[\r\n]+$/, '');
   if (value !== undefined && value !== '') return { value, name };
   if (fallback !== undefined) return { value: fallback };
   return { fault: `the variable ${name} is not set` };

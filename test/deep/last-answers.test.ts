@@ -26,7 +26,11 @@ describe('A connection of a service that stops', () => {
       handled++;
       setTimeout(() => response.end(request.url), 100);
     };
-    const server = new HttpServer({ IncomingMessage, ServerResponse, listen }, 10, {} as Log);
+    const server = new HttpServer(
+      { IncomingMessage, ServerResponse, listen },
+      { maxConnections: 10, keepAliveSeconds: 65 },
+      {} as Log,
+    );
     const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
     const chunks: Buffer[] = [];
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -58,7 +62,11 @@ describe('A connection of a service that stops', () => {
 
   it('is not closed over a request that came while the service was busy', async () => {
     const listen: RequestListener = (request, response) => response.end(request.url);
-    const server = new HttpServer({ IncomingMessage, ServerResponse, listen }, 10, {} as Log);
+    const server = new HttpServer(
+      { IncomingMessage, ServerResponse, listen },
+      { maxConnections: 10, keepAliveSeconds: 65 },
+      {} as Log,
+    );
     const peer = new Worker(PEER, { eval: true, workerData: await server.listen(0, '127.0.0.1') });
     let seen = '';
     peer.on('message', (text: string) => {

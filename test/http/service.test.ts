@@ -254,6 +254,17 @@ describe('the service itself', () => {
     await backend.close();
   });
 
+  for (const [environment, timeout] of [
+    [{}, 65],
+    [{ KEEP_ALIVE_SECONDS: '620' }, 620],
+  ] as const)
+    it(`announces that idle connections stay open for ${timeout} seconds with ${JSON.stringify(environment)}`, async () => {
+      const other = await startTestService(environment);
+      const { headers } = await other.call('GET', '/health/live');
+      expect(headers.get('keep-alive')).to.equal(`timeout=${timeout}`);
+      await other.close();
+    });
+
   describe('behind a path', () => {
     let behind: TestService;
     let token: string;

@@ -122,6 +122,26 @@ describe('settings', () => {
     );
   });
 
+  it('have no white space around them, so that a secret read from a file is the secret', () => {
+    const padded = Object.fromEntries(Object.entries(GOOD).map(([name, value]) => [name, ` ${value}\r\n`]));
+    const settings = readSettings({ ...padded, METRICS_TOKEN: 'metrics-token-1234567\n' });
+    const { MASTER_SECRET, AUTH_CLIENT_ID, AUTH_CLIENT_SECRET } = readSettings(GOOD);
+    expect(settings).to.deep.include({ MASTER_SECRET, AUTH_CLIENT_ID, AUTH_CLIENT_SECRET });
+    expect(settings.METRICS_TOKEN).to.equal('metrics-token-1234567');
+    expect(settings.LISTED.find(({ name }) => name === 'AUTH_CLIENT_ID')?.value).to.equal(AUTH_CLIENT_ID);
+  });
+
+  it('count as absent when they consist of white space', () => {
+    expect(faultsOf({ ...GOOD, MASTER_SECRET: ' \n' })).to.deep.equal(['MASTER_SECRET: is missing']);
+  });
+
+  for (const KEEP_ALIVE_SECONDS of ['4', '3601', '65s', '1.5'])
+    it(`reject KEEP_ALIVE_SECONDS=${KEEP_ALIVE_SECONDS} and say what is allowed`, () => {
+      expect(faultsOf({ ...GOOD, KEEP_ALIVE_SECONDS }).join()).to.match(
+        /^KEEP_ALIVE_SECONDS: (between 5 and 3600|a whole number, without a unit)/,
+      );
+    });
+
   it('never repeat a secret in a fault', () => {
     const short = { ...GOOD, MASTER_SECRET: 'hunter2hunter2', AUTH_CLIENT_SECRET: 'hunter3' };
     expect(faultsOf(short).join()).to.include('MASTER_SECRET').and.not.include('hunter');

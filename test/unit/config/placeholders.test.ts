@@ -66,6 +66,17 @@ describe('placeholders in configuration files', () => {
     });
   });
 
+  it('leave out line breaks at the end of a variable, which secrets read from files have', () => {
+    const { value, used } = fillPlaceholders({ a: of('LINE'), b: `x${of('LINE')}y` }, { LINE: ' secret \r\n' }, []);
+    expect(value).to.deep.equal({ a: ' secret ', b: 'x secret y' });
+    expect(used.get('LINE')).to.equal(' secret ');
+  });
+
+  it('count a variable of line breaks alone as not set', () => {
+    const { faults } = fillPlaceholders({ a: of('LINE') }, { LINE: '\n' }, []);
+    expect(faults.map(({ message }) => message)).to.deep.equal(['the variable LINE is not set']);
+  });
+
   it('are all looked at, however many are wrong', () => {
     const { faults } = fillPlaceholders([of('A'), of('B') + of('C')], ENVIRONMENT, []);
     expect(faults.map(({ path }) => path)).to.deep.equal(['0', '1', '1']);
