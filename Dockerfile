@@ -21,7 +21,8 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
 COPY bootstrap/commands/vidimus.mjs ./bootstrap/commands/
-RUN mkdir /data && chown 1000:1000 /data
+# Group 0 may write as well: OpenShift runs the image as an arbitrary user of that group.
+RUN mkdir /data && chown 1000:0 /data && chmod 770 /data
 # By number: Kubernetes sees that it is not root.
 USER 1000:1000
 # All that is ever written; the rest may be read-only.

@@ -137,6 +137,8 @@ describe('The chart', function () {
       ['nobody who may call', { networkPolicy: { from: [] } }],
       ['nobody who may read metrics', { networkPolicy: { metricsFrom: [] }, metrics: { enabled: true } }],
       ['a misspelt value', { replica: 2 }],
+      ['the user root', { podSecurityContext: { runAsUser: 0 } }],
+      ['a pod that may run as root', { podSecurityContext: { runAsNonRoot: false } }],
       ['an ingress without a host', { ingress: { enabled: true } }],
       ['rules that are missing', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],
     ] as const)
@@ -150,7 +152,12 @@ describe('The chart', function () {
       volumes,
       automountServiceAccountToken: token,
     } = deployment().spec.template.spec;
-    expect(securityContext).to.include({ runAsNonRoot: true, runAsUser: 1000 });
+    expect(securityContext).to.include({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      runAsGroup: 1000,
+      fsGroup: 1000,
+    });
     expect(securityContext['seccompProfile']).to.deep.equal({ type: 'RuntimeDefault' });
     expect(containers[0]?.securityContext).to.deep.equal({
       allowPrivilegeEscalation: false,
@@ -159,6 +166,12 @@ describe('The chart', function () {
     });
     expect(volumes.map(({ name }) => name)).to.deep.equal(['data', 'tmp']);
     expect(token).to.equal(false);
+  });
+
+  it('leaves user and groups to OpenShift when they are null, and still runs without root', () => {
+    const none = { runAsUser: null, runAsGroup: null, fsGroup: null };
+    const { securityContext } = deployment({ podSecurityContext: none }).spec.template.spec;
+    expect(securityContext).to.deep.equal({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
   });
 
   it('asks for life and readiness apart, and gives running requests their time', () => {

@@ -44,6 +44,9 @@ describe('The image', function () {
     for (const base of texts('FROM')) expect(base).to.match(/^\$\{NODE_IMAGE\}/);
     expect(texts('USER')).to.deep.equal(['1000:1000']);
     expect(texts('VOLUME')).to.deep.equal(['/data']);
+    expect(texts('RUN').at(-1), 'OpenShift runs it as any user of group 0').to.match(
+      /chown 1000:0 \/data && chmod 770 \/data$/,
+    );
     expect(instructions.findIndex(({ name }) => name === 'USER')).to.be.greaterThan(
       instructions.findLastIndex(({ name }) => name === 'COPY' || name === 'RUN'),
     );

@@ -67,7 +67,11 @@ describe('placeholders in configuration files', () => {
   });
 
   it('leave out line breaks at the end of a variable, which secrets read from files have', () => {
-    const { value, used } = fillPlaceholders({ a: of('LINE'), b: `x${of('LINE')}y` }, { LINE: ' secret \r\n' }, []);
+    const { value, used } = fillPlaceholders(
+      { a: of('LINE'), b: `x${of('LINE')}y` },
+      { LINE: ' secret \r\n' },
+      [],
+    );
     expect(value).to.deep.equal({ a: ' secret ', b: 'x secret y' });
     expect(used.get('LINE')).to.equal(' secret ');
   });
