@@ -110,9 +110,11 @@ export function attestedKey({ keys }: OpenedKeyAttestation, kid: string): Public
   return keys.get(kid)?.key ?? (INDEX.test(kid) ? all[Number(kid)]?.key : undefined);
 }
 
-/** The key at index 0, which signs unless another one is named. */
-export function firstKey({ keys }: OpenedKeyAttestation): PublicJwk | undefined {
-  return keys.values().next().value?.key;
+/** The key at index 0, which signs a proof that identifies its key neither by `jwk` nor by `kid`. */
+export function firstKey({ keys }: OpenedKeyAttestation): PublicJwk {
+  const [first] = keys.values();
+  if (first === undefined) throw refused('attested_keys is empty');
+  return first.key;
 }
 
 /**

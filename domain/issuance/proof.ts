@@ -46,7 +46,11 @@ function keyAttestationOf(header: JsonObject): string | undefined {
   throw refused('key_attestation must be a JWT');
 }
 
-/** OpenID4VCI 1.0 appendix F.1: one way to name the key, which an attestation makes needless. */
+/**
+ * Determines the key that signed the proof (OpenID4VCI 1.0 appendix F.1). With a key attestation it has to be an attested
+ * key: `jwk` may be any of them, so N proofs with a `jwk` each can share one attestation, `kid` refers to one, and without
+ * both it is the key at index 0 (TS3 1.5 section 2.2.2.2).
+ */
 function keyOf(
   header: JsonObject,
   keyAttestation: string | undefined,
@@ -57,22 +61,20 @@ function keyOf(
       throw refused(`the header ${other} is not supported; put the key into jwk`);
   }
   const { jwk, kid } = header;
-  const attested = keyAttestation === undefined ? undefined : attestations.open(keyAttestation);
+  const attestation = keyAttestation === undefined ? undefined : attestations.open(keyAttestation);
   if (kid !== undefined) {
-    if (jwk !== undefined || typeof kid !== 'string' || attested === undefined) {
+    if (jwk !== undefined || typeof kid !== 'string' || attestation === undefined) {
       throw refused('put the key into jwk, or name one of key_attestation by kid');
     }
-    const named = attestedKey(attested, kid);
-    if (named === undefined) throw refused('kid names no key of key_attestation');
-    return named;
+    const key = attestedKey(attestation, kid);
+    if (key === undefined) throw refused('kid names no key of key_attestation');
+    return key;
   }
-  // TS3 1.5 section 2.2.2.2: the key at index 0 signs
-  const first = attested && firstKey(attested);
-  if (first !== undefined && jwk === undefined) return first;
+  if (jwk === undefined && attestation !== undefined) return firstKey(attestation);
   const key = readPublicJwk(jwk);
   if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
-  if (first !== undefined && thumbprint(key) !== thumbprint(first)) {
-    throw refused('jwk is not the first of attested_keys; name another one of them by kid');
+  if (attestation !== undefined && !attestation.keys.has(thumbprint(key))) {
+    throw refused('the jwk of the proof is not in attested_keys of its key_attestation');
   }
   return key;
 }

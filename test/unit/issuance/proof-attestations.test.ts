@@ -69,6 +69,9 @@ describe('Key attestations', () => {
 
   it('yield a key for each credential, the proven ones first', async () => {
     expect(await proven({ attestation: [attest()] })).to.deep.equal(jwks(...keys));
+    expect(await proven({ jwt: [proof({ jwk: third.jwk, key_attestation: attest() }, {}, third)] })).to.deep.equal(
+      jwks(third, first, second),
+    );
     const unnamed = proof({ jwk: undefined, key_attestation: attest() });
     expect(await proven({ jwt: [unnamed] })).to.deep.equal(jwks(...keys));
     const byName = proof({ jwk: undefined, kid: '1', key_attestation: attest() }, {}, second);
@@ -78,7 +81,7 @@ describe('Key attestations', () => {
   it('yield no more keys than a batch', async () => {
     client.configure({ batchSize: 2 });
     expect(await proven({ attestation: [attest()] })).to.deep.equal(jwks(first, second));
-    const third_ = proof({ jwk: undefined, kid: '2', key_attestation: attest() }, {}, third);
+    const third_ = proof({ jwk: third.jwk, key_attestation: attest() }, {}, third);
     expect(await proven({ jwt: [third_] })).to.deep.equal(jwks(third, first));
     for (const batchSize of [0, 1]) {
       client.configure({ batchSize });
@@ -89,9 +92,7 @@ describe('Key attestations', () => {
 
   it('may be one for several proofs, or one for each', async () => {
     const text = attest();
-    const proofs = [first, second].map((key, place) =>
-      proof({ jwk: undefined, kid: String(place), key_attestation: text }, {}, key),
-    );
+    const proofs = [first, second].map((key) => proof({ jwk: key.jwk, key_attestation: text }, {}, key));
     expect(await proven({ jwt: proofs })).to.deep.equal(jwks(first, second, third));
     const own = [first, second].map((key) =>
       proof({ jwk: key.jwk, key_attestation: attest({}, [key]) }, {}, key),
@@ -209,11 +210,29 @@ describe('Key attestations', () => {
 
   it('cover the key of the proof', async () => {
     await expectRefusal({ jwt: [proof({ key_attestation: attest({}, [second, third]) })] });
-    // Also where it is attested, but neither the first nor named
-    await expectRefusal({ jwt: [proof({ key_attestation: attest() }, {}, third)] });
+    // Without jwk and kid the key at index 0 verifies the proof.
     await expectRefusal({ jwt: [proof({ jwk: undefined, key_attestation: attest() }, {}, second)] });
     const wrong = proof({ jwk: undefined, kid: '1', key_attestation: attest() });
     await expectRefusal({ jwt: [wrong] });
+  });
+
+  it('accepts a batch whose proofs identify their keys by jwk, by kid and by neither', async () => {
+    const text = attest();
+    const proofs = [
+      proof({ jwk: third.jwk, key_attestation: text }, {}, third),
+      proof({ jwk: undefined, kid: '1', key_attestation: text }, {}, second),
+      proof({ jwk: undefined, key_attestation: text }),
+    ];
+    expect(await proven({ jwt: proofs })).to.deep.equal(jwks(third, second, first));
+  });
+
+  it('rejects a batch if the jwk of one proof is not in attested_keys', async () => {
+    const text = attest({}, [first, second]);
+    const proofs = keys.map((key) => proof({ jwk: key.jwk, key_attestation: text }, {}, key));
+    for (const configuration of [REQUIRED, {}])
+      await expectRefusal({ jwt: proofs }, 'invalid_proof', configuration);
+    client.configure({ batchSize: 5, walletProviderTrustLists: [] });
+    await expectRefusal({ jwt: proofs }, 'invalid_proof', {});
   });
 
   it('do not make up for a key that stands in two proofs', async () => {

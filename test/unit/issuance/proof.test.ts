@@ -151,13 +151,26 @@ describe('The key of a jwt proof', () => {
     expect(opened({ key_attestation: provider.keyAttestation(keys) })).to.deep.equal(key.jwk);
   });
 
-  it('is the first of key_attestation where nothing names it, and no other stands in jwk (TS3 section 2.2.2.2)', () => {
+  it('is any jwk in attested_keys', () => {
+    for (const attested of [
+      [key, keys[1]],
+      [keys[1], key],
+      [keys[1], keys[2], key],
+    ])
+      expect(opened({ key_attestation: provider.keyAttestation(attested) })).to.deep.equal(key.jwk);
+  });
+
+  it('is not a jwk outside attested_keys', () => {
+    const attestation = provider.keyAttestation([keys[1], keys[2]]);
+    expect(outcome(() => opened({ key_attestation: attestation }))).to.equal('invalid_proof');
+    expect(outcome(() => opened({ key_attestation: 'a.b.c' }))).to.equal('invalid_proof');
+  });
+
+  it('is the key at index 0 of attested_keys without jwk and kid (TS3 section 2.2.2.2)', () => {
     const attestation = provider.keyAttestation(keys);
     expect(opened({ jwk: undefined, key_attestation: attestation })).to.deep.equal(key.jwk);
-    const turned = provider.keyAttestation([keys[1], key]);
-    expect(opened({ jwk: undefined, key_attestation: turned })).to.deep.equal(keys[1].jwk);
-    expect(outcome(() => opened({ key_attestation: turned }))).to.equal('invalid_proof');
-    expect(outcome(() => opened({ key_attestation: 'a.b.c' }))).to.equal('invalid_proof');
+    const reversed = provider.keyAttestation([keys[1], key]);
+    expect(opened({ jwk: undefined, key_attestation: reversed })).to.deep.equal(keys[1].jwk);
   });
 
   it('is one of key_attestation by place, thumbprint or its own kid', () => {
