@@ -98,13 +98,21 @@ export function assertBearer(claims: JsonObject): void {
   if (Object.hasOwn(claims, 'cnf')) throw new ForeignTokenError('key_binding');
 }
 
-/** RFC 7800 section 3.1: a token that is bound in a way we cannot check is not a bearer token for that. */
+/**
+ * Confirmation methods other than DPoP (RFC 7800 section 3, RFC 8705 section 3.1). Accepting a token by its `jkt` alone would
+ * leave them unenforced.
+ */
+const OTHER_CONFIRMATION_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256'];
+
+/**
+ * Reads the thumbprint of the DPoP key. RFC 7800 section 3.1: members of `cnf` that are not understood are ignored, such as
+ * `kc-jkt-type` of Keycloak. A `cnf` without `jkt` does not make a bearer token.
+ */
 function readKeyThumbprint(cnf: Json | undefined): string | undefined {
   if (cnf === undefined) return undefined;
-  const jkt = isJsonObject(cnf) ? cnf['jkt'] : undefined;
-  if (typeof jkt !== 'string' || !isJsonObject(cnf) || Object.keys(cnf).length !== 1) {
-    throw new ForeignTokenError('key_binding');
-  }
+  const isDpop = isJsonObject(cnf) && !OTHER_CONFIRMATION_METHODS.some((name) => Object.hasOwn(cnf, name));
+  const jkt = isDpop ? cnf['jkt'] : undefined;
+  if (typeof jkt !== 'string') throw new ForeignTokenError('key_binding');
   return jkt;
 }
 

@@ -158,6 +158,9 @@ describe('Checking a presented SD-JWT VC', () => {
     'transaction data hashes that nobody asked for': { kb: { transaction_data_hashes: ['x'] } },
     'a key binding made just before the request by a slow clock': { kb: { iat: NOW - 260 } },
     'a foreign jwk in the key binding header': { kbHeader: { jwk: { ...other.jwk } } },
+    'confirmation members that are not understood beside the holder key': {
+      visible: { cnf: { jwk: holder.jwk, 'kc-jkt-type': 'DPoP', kid: 'key-1' } },
+    },
     'a holder key that names its algorithm': { visible: { cnf: { jwk: { ...holder.jwk, alg: 'ES256' } } } },
   };
   for (const [what, changes] of Object.entries(accepted)) {

@@ -63,6 +63,17 @@ describe('an access token of an external authorization server', () => {
     expect(read(bare)).not.to.have.any.keys('tokenId', 'clientId', 'issuerState', 'keyThumbprint');
   });
 
+  it('is bound to jkt beside confirmation members that are not understood (RFC 7800 section 3.1)', () => {
+    for (const more of [{ 'kc-jkt-type': 'DPoP' }, { future: { jwk: {} } }, { constructor: 1 }])
+      expect(read({ cnf: { jkt: 'abc', ...more } }).keyThumbprint).to.equal('abc');
+  });
+
+  for (const method of ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256']) {
+    it(`is rejected with the confirmation method ${method} beside jkt, which would not be enforced`, () => {
+      expect(reasonOf(() => read({ cnf: { jkt: 'abc', [method]: 'abc' } }))).to.equal('key_binding');
+    });
+  }
+
   it('covers every configuration of a scope, in the order of the configurations', () => {
     expect(read({ scope: 'acme.badge eu.pid' }).credentialConfigurationIds).to.deep.equal([
       'pid',
@@ -167,6 +178,7 @@ describe('an access token of an external authorization server', () => {
     ['no expiry', { exp: undefined }, 'expired'],
     ['a binding to a certificate', { cnf: { 'x5t#S256': 'abc' } }, 'key_binding'],
     ['a binding to a certificate beside a key', { cnf: { jkt: 'abc', 'x5t#S256': 'abc' } }, 'key_binding'],
+    ['only a confirmation member that is not understood', { cnf: { 'kc-jkt-type': 'DPoP' } }, 'key_binding'],
     ['a binding that is no object', { cnf: 'abc' }, 'key_binding'],
     ['a thumbprint that is no text', { cnf: { jkt: 7 } }, 'key_binding'],
     ['a binding to nothing', { cnf: null }, 'key_binding'],
