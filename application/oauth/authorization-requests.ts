@@ -7,6 +7,8 @@ import {
 } from '../../domain/oauth/authorization-request.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
+import type { Session } from '../../domain/sessions/session.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
@@ -16,7 +18,16 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { holderOf, type OAuthCaller } from './oauth-callers.ts';
 import { isMeantFor, isOffered } from './offered-sessions.ts';
 
+/** Public ids of sessions are shorter. */
+const MAX_ISSUER_STATE_LENGTH = 256;
+
 type Ports = { readonly store: Store; readonly settings: ServiceSettings };
+
+/** An authorization request and the session that its `issuer_state` refers to, if there is one. */
+type RequestOfWallet = {
+  readonly request: AuthorizationRequest;
+  readonly offer: Session | undefined;
+};
 
 /**
  * Reads an authorization request of a wallet, pushed or interactive.
@@ -24,19 +35,22 @@ type Ports = { readonly store: Store; readonly settings: ServiceSettings };
  * @throws Failure `invalid_request` and what `readAuthorizationRequest` throws.
  */
 export async function readRequest(
-  { settings }: Ports,
+  { store, settings }: Ports,
   configured: TenantConfiguration,
   form: Readonly<Record<string, string>>,
   { client }: OAuthCaller,
   needs?: RequestNeeds,
-): Promise<AuthorizationRequest> {
+): Promise<RequestOfWallet> {
   const configurations = (await configured.credentialConfigurations()).map((entry) => ({
     id: entry.id,
     scope: scopeOf(entry),
   }));
   const named = client.clientId === undefined ? form : { ...form, client_id: client.clientId };
   const issuer = issuerIdentifier(settings, configured.tenantId);
-  const request = readAuthorizationRequest(named, { issuer, configurations }, needs);
+  const offer = await sessionOf(store, configured, form['issuer_state']);
+  const offered = offer?.request?.kind === 'issuance' ? offer.configurationIds : undefined;
+  const context = { issuer, configurations, ...defined({ offered }) };
+  const request = readAuthorizationRequest(named, context, needs);
   const { redirectUri } = request;
   // FAPI 2.0 section 5.3.2.2: wallets that are registered keep to their registration
   if (redirectUri !== undefined && client.redirectUris?.includes(redirectUri) === false) {
@@ -44,7 +58,16 @@ export async function readRequest(
   }
   const registered = [...(client.redirectUris ?? []), ...(client.knownRedirectUris ?? [])];
   const isRegistered = redirectUri !== undefined && registered.includes(redirectUri);
-  return isRegistered ? { ...request, isRegisteredRedirect: true } : request;
+  return { request: isRegistered ? { ...request, isRegisteredRedirect: true } : request, offer };
+}
+
+async function sessionOf(
+  store: Store,
+  { tenantId }: TenantConfiguration,
+  issuerState: string | undefined,
+): Promise<Session | undefined> {
+  if (issuerState === undefined || issuerState.length > MAX_ISSUER_STATE_LENGTH) return undefined;
+  return (await store.read(tenantId).sessionByPublicId(issuerState as PublicId))?.session;
 }
 
 /**
@@ -52,10 +75,10 @@ export async function readRequest(
  * @throws Failure `invalid_request` for an offer that is unknown or over, and without one where it is needed.
  */
 export async function findOffer(
-  { store, settings }: Ports,
+  { settings }: Pick<Ports, 'settings'>,
   configured: TenantConfiguration,
   server: AuthorizationServer,
-  { issuerState, credentialConfigurationIds }: AuthorizationRequest,
+  { request: { issuerState, credentialConfigurationIds }, offer }: RequestOfWallet,
   now: Date,
 ): Promise<Authorization['session']> {
   if (issuerState === undefined) {
@@ -64,14 +87,12 @@ export async function findOffer(
     if (server === 'chained' || builtInAs?.walletInitiated === true) return null;
     throw new Failure('invalid_request', 'this issuer needs the issuer_state of an offer');
   }
-  const found = await store.read(configured.tenantId).sessionByPublicId(issuerState as PublicId);
-  const session = found?.session;
   const issuer = issuerOf(server, issuerIdentifier(settings, configured.tenantId));
-  const isOpen = isOffered(session, credentialConfigurationIds, now);
-  if (!isOpen || !(await isMeantFor(configured, session, issuer))) {
+  const isOpen = isOffered(offer, credentialConfigurationIds, now);
+  if (!isOpen || !(await isMeantFor(configured, offer, issuer))) {
     throw new Failure('invalid_request', 'issuer_state belongs to no offer of these credentials');
   }
-  return { id: session.id, publicId: session.publicId };
+  return { id: offer.id, publicId: offer.publicId };
 }
 
 /** An authorization that begins now. */

@@ -46,7 +46,9 @@ export class ExternalSessions extends needs({
     token: ExternalToken,
     now: Date,
   ): Promise<WalletTokenClaims> {
-    const covered = token.credentialConfigurationIds.slice(0, MAX_CONFIGURATIONS);
+    // With an offer only what it contains counts, however much more the token covers.
+    const isOfOffer = token.issuerState !== undefined;
+    const covered = token.credentialConfigurationIds.slice(0, isOfOffer ? undefined : MAX_CONFIGURATIONS);
     if (covered.length === 0) {
       throw new Failure('insufficient_scope', 'the access token covers no credential of this issuer');
     }

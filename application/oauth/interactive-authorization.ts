@@ -44,7 +44,8 @@ export class BeginInteraction extends needs({
     const types = readInteractionTypes(listed);
     // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
     const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
-    const request = await readRequest(this.ports, configured, oauth.form, caller, needs);
+    const initial = await readRequest(this.ports, configured, oauth.form, caller, needs);
+    const { request } = initial;
     const actions = requiredActions(
       await configured.credentialConfigurations(),
       request.credentialConfigurationIds,
@@ -53,7 +54,7 @@ export class BeginInteraction extends needs({
     const wire = chooseWire(types, kinds);
     const interaction = beginInteraction({ wire, provesKey: caller.proof !== undefined, actions });
     if (kinds.includes('web')) assertReturnable(request);
-    const session = await findOffer(this.ports, configured, 'built-in', request, now);
+    const session = await findOffer(this.ports, configured, 'built-in', initial, now);
     const authorization = newAuthorization(random, now, {
       server: 'built-in',
       stage: 'interacting',
@@ -86,8 +87,11 @@ export class BeginInteraction extends needs({
     // Such a request needs no response_type.
     const asked = { response_type: 'code', ...form };
     const needs = { redirectUri: false, codeChallenge: false };
-    const { credentialConfigurationIds } = await readRequest(this.ports, configured, asked, caller, needs);
-    const actions = requiredActions(await configured.credentialConfigurations(), credentialConfigurationIds);
+    const { request } = await readRequest(this.ports, configured, asked, caller, needs);
+    const actions = requiredActions(
+      await configured.credentialConfigurations(),
+      request.credentialConfigurationIds,
+    );
     if (actions.length === 0) throw new Failure('redirect_to_web', 'go on at the authorization endpoint');
   }
 }

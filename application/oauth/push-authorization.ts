@@ -38,9 +38,10 @@ export class PushAuthorization extends needs({
     const now = clock.now();
     const configured = await tenantConfigurations.serving(tenantId);
     const caller = await oauthCallers.identify(configured, server, 'par', oauth, now);
-    const request = await readRequest(this.ports, configured, oauth.form, caller);
+    const pushed = await readRequest(this.ports, configured, oauth.form, caller);
+    const { request } = pushed;
     await assertNotInteractive(configured, request);
-    const session = await findOffer(this.ports, configured, server, request, now);
+    const session = await findOffer(this.ports, configured, server, pushed, now);
     const secret = random.token(256);
     const authorization = newAuthorization(random, now, {
       server,

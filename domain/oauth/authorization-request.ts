@@ -56,16 +56,23 @@ const MAX_DETAILS_LENGTH = 16_384;
 /** A session counts what it issued by a bit per configuration. */
 const MAX_CONFIGURATIONS = 30;
 
+type RequestContext = {
+  readonly issuer: string;
+  readonly configurations: readonly RequestableConfiguration[];
+  /** Configuration ids of the offer that `issuer_state` refers to; absent without such an offer. */
+  readonly offered?: readonly string[];
+};
+
 /**
  * Reads an authorization request that was pushed or is interactive. Unknown parameters and unknown scope values are ignored
- * (OpenID4VCI 1.0 section 5.1.2).
+ * (OpenID4VCI 1.0 section 5.1.2), and so are scope values outside the offer: some wallets always send all supported scopes.
  * @param needs of an interactive authorization: what is not needed may be absent, but not wrong.
  * @throws Failure `invalid_request`, `request_not_supported`, `unsupported_response_type`, `invalid_scope`,
  *   `invalid_authorization_details`, `invalid_target`.
  */
 export function readAuthorizationRequest(
   form: Readonly<Record<string, string>>,
-  context: { readonly issuer: string; readonly configurations: readonly RequestableConfiguration[] },
+  context: RequestContext,
   needs: RequestNeeds = { redirectUri: true, codeChallenge: true },
 ): AuthorizationRequest {
   const invalid = (message: string) => new Failure('invalid_request', message);
@@ -130,13 +137,20 @@ type Wanted = Pick<AuthorizationRequest, 'credentialConfigurationIds' | 'byDetai
 function readWanted(
   form: Readonly<Record<string, string>>,
   details: Details,
-  { configurations }: { configurations: readonly RequestableConfiguration[] },
+  { configurations, offered }: RequestContext,
 ): Wanted {
   const detailed = readNamed(details, configurations);
   const values = new Set((form['scope'] ?? '').split(' '));
-  const named = configurations.filter(({ scope }) => values.has(scope));
-  if (detailed.length === 0 && named.length === 0) {
+  const supported = configurations.filter(({ scope }) => values.has(scope));
+  if (detailed.length === 0 && supported.length === 0) {
     throw new Failure('invalid_scope', 'name a credential by scope or authorization_details');
+  }
+  const named = offered === undefined ? supported : supported.filter(({ id }) => offered.includes(id));
+  if (detailed.length === 0 && named.length === 0) {
+    throw new Failure(
+      'invalid_request',
+      'scope names no credential of the offer that issuer_state refers to',
+    );
   }
   const scope = [...new Set(named.map((configuration) => configuration.scope))].join(' ');
   // OpenID4VCI 1.0 section 5.1.2: each says for itself what is wanted, and where both name one the details say how

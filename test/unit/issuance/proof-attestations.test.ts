@@ -69,9 +69,9 @@ describe('Key attestations', () => {
 
   it('yield a key for each credential, the proven ones first', async () => {
     expect(await proven({ attestation: [attest()] })).to.deep.equal(jwks(...keys));
-    expect(await proven({ jwt: [proof({ jwk: third.jwk, key_attestation: attest() }, {}, third)] })).to.deep.equal(
-      jwks(third, first, second),
-    );
+    expect(
+      await proven({ jwt: [proof({ jwk: third.jwk, key_attestation: attest() }, {}, third)] }),
+    ).to.deep.equal(jwks(third, first, second));
     const unnamed = proof({ jwk: undefined, key_attestation: attest() });
     expect(await proven({ jwt: [unnamed] })).to.deep.equal(jwks(...keys));
     const byName = proof({ jwk: undefined, kid: '1', key_attestation: attest() }, {}, second);

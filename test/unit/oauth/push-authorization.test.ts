@@ -90,7 +90,17 @@ describe('PushAuthorization', () => {
     ['details of another type', 'invalid_authorization_details', details({ type: 'x' })],
     ['details for another issuer', 'invalid_authorization_details', details({ ...OPENID, locations: ['x'] })],
     ['an offer of nobody', 'invalid_request', { issuer_state: 'unknown' }],
-    ['more than was offered', 'invalid_request', { scope: 'card pass' }],
+    ['a scope outside the offer alone', 'invalid_request', { scope: 'pass' }],
+    [
+      'details outside the offer',
+      'invalid_request',
+      details({ ...OPENID, credential_configuration_id: 'pass' }),
+    ],
+    [
+      'details outside the offer beside its scope',
+      'invalid_request',
+      { ...details({ ...OPENID, credential_configuration_id: 'pass' }), scope: 'card' },
+    ],
     ['what needs an interaction', 'invalid_request', { issuer_state: undefined, scope: 'visitor' }],
     ['a thumbprint that is none', 'invalid_request', { dpop_jkt: 'x' }, { dpop: [] }],
     ['a thumbprint of another key', 'invalid_dpop_proof', { dpop_jkt: 'x' }],
@@ -104,6 +114,18 @@ describe('PushAuthorization', () => {
       expect(await endOf(push(form, request))).to.equal(code);
     });
   }
+
+  it('ignores scope values outside the offer, with and without details of the offer', async () => {
+    // The scope visitor is issued by interactive authorization only, which does not matter here.
+    for (const form of [{}, details(OPENID)]) {
+      const { found } = await stored(await push({ ...form, scope: 'pass card visitor' }));
+      expect(found?.request.credentialConfigurationIds).to.deep.equal(['card']);
+      expect(found?.request.scope).to.equal('card');
+    }
+    const { found } = await stored(await push({ ...details(OPENID), scope: 'pass visitor' }));
+    expect(found?.request.credentialConfigurationIds).to.deep.equal(['card']);
+    expect(found?.request).to.not.have.property('scope');
+  });
 
   it('refuses an offer that is over, was made for a code, or is for the other server', async () => {
     const over = await anOffer(world, { flow: 'authorization_code', expiresIn: 60 });

@@ -39,6 +39,15 @@ describe('What a wallet asks for by details and by scope', () => {
     expect(codeOf(() => asked({ ...details([CARD]), scope: 'unknown' }))).to.equal('taken');
   });
 
+  it('accepts more scopes than a session has configurations when the offer contains few of them', () => {
+    const many = Array.from({ length: 40 }, (_, index) => ({ id: `c${index}`, scope: `s${index}` }));
+    const scope = many.map((configuration) => configuration.scope).join(' ');
+    const context = { issuer: ISSUER, configurations: many, offered: ['c39', 'c3'] };
+    const request = readAuthorizationRequest({ ...AUTHORIZATION_REQUEST, scope }, context);
+    expect(request.credentialConfigurationIds).to.deep.equal(['c3', 'c39']);
+    expect(request.scope).to.equal('s3 s39');
+  });
+
   const path = (...steps: unknown[]) => ({ path: steps });
   const refused: readonly (readonly [string, Entry])[] = [
     ['another issuer in locations', { locations: ['https://else.example'] }],
