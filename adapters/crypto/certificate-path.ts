@@ -1,12 +1,12 @@
 import { type Certificate, KEY_USAGE } from '../../domain/formats/der/certificate.ts';
 import { allowsPurpose, type CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
+import { CLOCK_TOLERANCE_MS } from '../../domain/shared/clock-tolerance.ts';
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
 
 /** Why a path does not hold. */
 export type PathFault = { readonly reason: RefusalReason; readonly detail: string };
 
 /** Clocks of others may be this wrong. */
-const SKEW_MS = 60_000;
 
 const ED25519 = '1.3.101.112';
 /** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519. */
@@ -35,8 +35,8 @@ const NAME_CONSTRAINTS = '2.5.29.30';
 /** RFC 5280 section 6.1.3 (a)(2) */
 export function checkValidity(certificate: Certificate, now: Date): PathFault | undefined {
   const time = now.getTime();
-  const begins = certificate.notBefore.getTime() - SKEW_MS;
-  const ends = certificate.notAfter.getTime() + SKEW_MS;
+  const begins = certificate.notBefore.getTime() - CLOCK_TOLERANCE_MS;
+  const ends = certificate.notAfter.getTime() + CLOCK_TOLERANCE_MS;
   if (time >= begins && time <= ends) return undefined;
   return { reason: 'certificate_expired', detail: `"${certificate.subjectText}" is not valid now` };
 }

@@ -121,13 +121,13 @@ export class HolderKeys extends needs({
   /** OpenID4VCI 1.0 appendix F.1: one credential for each attested key, also for those that signed nothing. */
   async #withAttestations(question: Question, { keys, nonces, attested }: Gathered): Promise<ProvenKeys> {
     const judged: JudgedAttestation[] = [];
-    for (const text of attested) judged.push(await this.#judge(question, text, true));
+    for (const text of attested) judged.push(await this.#judge(question, text, 'jwt'));
     const all = new Map(keys);
     for (const [name, key] of judged.flatMap((attestation) => [...attestation.keys])) {
       if (all.size < question.limit) all.set(name, key);
     }
-    const told = [...nonces, ...judged.map(({ nonce }) => nonce)];
-    const used = this.#readNonces(question.configured, new Set(told), question.now);
+    const allNonces = new Set([...nonces, ...judged.flatMap(({ nonce }) => nonce ?? [])]);
+    const used = this.#readNonces(question.configured, allNonces, question.now);
     const { configured, now } = question;
     const statuses = await this.ports.keyAttestations.checkStatuses(configured, judged, now);
     return { holderKeys: [...all.values()], used, statuses };
@@ -135,7 +135,9 @@ export class HolderKeys extends needs({
 
   /** OpenID4VCI 1.0 appendix F.3: the provider vouches for the keys, and nobody proves to have them. */
   async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
-    const attestation = await this.#judge(question, text, false);
+    const attestation = await this.#judge(question, text, 'attestation');
+    if (attestation.nonce === undefined)
+      throw new Failure('invalid_proof', 'the key attestation has no nonce');
     const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
     const { configured, now, limit } = question;
     const statuses = await this.ports.keyAttestations.checkStatuses(configured, [attestation], now);
@@ -145,10 +147,10 @@ export class HolderKeys extends needs({
   #judge(
     { configured, configuration, now, opened }: Question,
     text: string,
-    expires: boolean,
+    proofType: 'jwt' | 'attestation',
   ): Promise<JudgedAttestation> {
     const levels = configuration.keyAttestationsRequired;
-    return this.ports.keyAttestations.judge(configured, opened.open(text), { expires, levels, now });
+    return this.ports.keyAttestations.judge(configured, opened.open(text), { proofType, levels, now });
   }
 
   #readNonces(configured: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): UsedValue[] {

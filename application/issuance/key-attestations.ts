@@ -15,7 +15,8 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 
 /** A key attestation that is good unless its nonce was used or its issuer revoked it. */
 export type JudgedAttestation = {
-  readonly nonce: string;
+  /** undefined in a `jwt` proof whose attestation has none. */
+  readonly nonce: string | undefined;
   /** By RFC 7638 thumbprint, in the order of the attestation. */
   readonly keys: ReadonlyMap<string, PublicJwk>;
   readonly issuer: AttestationIssuer;
@@ -31,7 +32,11 @@ export class KeyAttestations extends needs({
   async judge(
     configured: TenantConfiguration,
     { jws, algorithm, chain, keys }: OpenedKeyAttestation,
-    expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
+    expected: {
+      readonly proofType: 'jwt' | 'attestation';
+      readonly levels: RequiredLevels | undefined;
+      readonly now: Date;
+    },
   ): Promise<JudgedAttestation> {
     const { signatures, walletProviderTrust } = this.ports;
     // HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`

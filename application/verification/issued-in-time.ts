@@ -1,4 +1,5 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { CLOCK_TOLERANCE_MS } from '../../domain/shared/clock-tolerance.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { isWithin } from '../../domain/trust-lists/service-history.ts';
@@ -6,7 +7,6 @@ import type { ChainVerdict } from '../ports/certificates.ts';
 import type { IssuerTrust } from './issuer-trust.ts';
 
 /** How far the clock of an issuer may be ahead. */
-const SKEW_MS = 60_000;
 
 type Issued = {
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
@@ -38,7 +38,7 @@ export function assertCounted(
   const signer = readCertificate(Buffer.from(chain[0] ?? '', 'base64'));
   const isPlausible =
     signer !== undefined &&
-    time.getTime() <= now.getTime() + SKEW_MS &&
+    time.getTime() <= now.getTime() + CLOCK_TOLERANCE_MS &&
     time >= signer.notBefore &&
     time <= signer.notAfter;
   if (!isPlausible) throw new Refusal('untrusted_chain', 'its time of issuance is not that of its signer');

@@ -1,4 +1,5 @@
 import { type CompactJws, parseCompactJws, readAlgorithm, readX5c } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, isTexts, type Json, type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
 import {
@@ -16,7 +17,6 @@ export const KEY_ATTESTATION_TYPE = 'key-attestation+jwt';
 export const MAX_ATTESTATION_LENGTH = 48 * 1024;
 /** As many as the largest batch. */
 const MAX_KEYS = 100;
-const SKEW_SECONDS = 60;
 
 const refused = (message: string) => new Failure('invalid_proof', message);
 
@@ -118,32 +118,39 @@ export function firstKey({ keys }: OpenedKeyAttestation): PublicJwk {
 }
 
 /**
- * Judges what a verified attestation says, except whether its nonce is fresh and whether it was revoked.
- * @param expected `expires`: whether it has to, as with the proof type `jwt`.
- * @returns its nonce.
+ * Validates the claims of a verified attestation, except whether its nonce is fresh and whether it was revoked.
+ * @param expected `proofType`: a `jwt` proof has a nonce of its own, so the attestation in its header needs none and may be made
+ *   in advance, but has to expire. The proof type `attestation` needs a nonce and no expiry.
+ * @returns its nonce, if it has one.
  * @throws Failure `invalid_proof`.
  */
 export function acceptKeyAttestation(
   payload: JsonObject,
-  expected: { readonly expires: boolean; readonly levels: RequiredLevels | undefined; readonly now: Date },
-): string {
+  expected: {
+    readonly proofType: 'jwt' | 'attestation';
+    readonly levels: RequiredLevels | undefined;
+    readonly now: Date;
+  },
+): string | undefined {
   const { iat, exp, nbf, nonce } = payload;
   const now = expected.now.getTime() / 1000;
+  const isInProof = expected.proofType === 'jwt';
   // OpenID4VCI 1.0 appendix D.1
-  if (typeof iat !== 'number' || iat > now + SKEW_SECONDS) {
+  if (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS) {
     throw refused('iat of the key attestation is missing or in the future');
   }
-  if (nbf !== undefined && (typeof nbf !== 'number' || nbf > now + SKEW_SECONDS)) {
+  if (nbf !== undefined && (typeof nbf !== 'number' || nbf > now + CLOCK_TOLERANCE_SECONDS)) {
     throw refused('the key attestation is not valid yet');
   }
   // OpenID4VCI 1.0 appendix D.1: required in a proof of type jwt
-  if (exp === undefined ? expected.expires : typeof exp !== 'number' || exp <= now) {
+  if (exp === undefined ? isInProof : typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS) {
     throw refused('the key attestation has expired or does not say when it does');
   }
   for (const level of ['key_storage', 'user_authentication'] as const) {
     checkLevel(level, payload[level], expected.levels?.[level]);
   }
-  // OpenID4VCI 1.0 appendices F.1 and F.3: there is a nonce endpoint
+  if (nonce === undefined && isInProof) return undefined;
+  // OpenID4VCI 1.0 appendix F.3: there is a nonce endpoint
   if (typeof nonce !== 'string' || nonce === '') {
     throw refused('the key attestation has no nonce; get one from the nonce endpoint');
   }

@@ -1,4 +1,5 @@
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
 import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
@@ -11,7 +12,6 @@ export type OpenedProof = CompactJws & {
 };
 
 const PAST_SECONDS = 300;
-const FUTURE_SECONDS = 60;
 const MAX_PROOF_LENGTH = 16_384;
 /** With an attestation, which stands in the header once more in base64. */
 const LIMITS = {
@@ -81,8 +81,9 @@ function keyOf(
 
 /** RFC 7519 sections 4.1.4 and 4.1.5: proofs need neither, and what stands there counts. */
 function assertWithinTimes({ exp, nbf }: JsonObject, now: number): void {
-  if (exp !== undefined && !(typeof exp === 'number' && exp > now)) throw refused('the proof has expired');
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + FUTURE_SECONDS)) {
+  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS))
+    throw refused('the proof has expired');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS)) {
     throw refused('the proof is not valid yet');
   }
 }
@@ -100,7 +101,7 @@ export function acceptJwtProof(
   // OpenID4VCI 1.0 appendix F.1: the Credential Issuer Identifier itself
   if (aud !== expected.audience) throw refused('aud is not the credential issuer identifier');
   const now = expected.now.getTime() / 1000;
-  if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + FUTURE_SECONDS) {
+  if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + CLOCK_TOLERANCE_SECONDS) {
     throw refused('iat is missing or outside the accepted window; check the clock');
   }
   assertWithinTimes(proof.payload, now);

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json } from '../shared/json.ts';
 import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
@@ -8,7 +9,6 @@ import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 const MAX_TOKEN_LENGTH = 16_384;
-const SKEW_SECONDS = 60;
 const MAX_LIFETIME_SECONDS = 600;
 const MAX_JTI_LENGTH = 256;
 const MAX_KEYS = 100;
@@ -83,15 +83,16 @@ export function acceptAssertion(
   now: Date,
 ): { readonly hash: string; readonly expiresAt: Date } {
   const seconds = now.getTime() / 1000;
+  const earliest = seconds - MAX_LIFETIME_SECONDS;
+  const latest = seconds + CLOCK_TOLERANCE_SECONDS;
   const { aud, exp, iat, nbf, jti } = jws.payload;
   const audiences = Array.isArray(aud) ? aud : [aud];
   if (audiences.length !== 1 || audiences[0] !== audience) {
     throw refused('aud of client_assertion is not this authorization server');
   }
-  if (typeof exp !== 'number' || exp <= seconds) throw refused('client_assertion has expired');
+  if (typeof exp !== 'number' || exp <= seconds - CLOCK_TOLERANCE_SECONDS)
+    throw refused('client_assertion has expired');
   if (exp > seconds + MAX_LIFETIME_SECONDS) throw refused('exp of client_assertion is too far ahead');
-  const earliest = seconds - MAX_LIFETIME_SECONDS;
-  const latest = seconds + SKEW_SECONDS;
   if (iat !== undefined && !(typeof iat === 'number' && iat >= earliest && iat <= latest)) {
     throw refused('iat of client_assertion is outside the accepted window');
   }
@@ -104,6 +105,6 @@ export function acceptAssertion(
   const name = JSON.stringify(['client_assertion', clientId, jti]);
   return {
     hash: hash('sha256', name, 'base64url'),
-    expiresAt: new Date((exp + SKEW_SECONDS) * 1000),
+    expiresAt: new Date((exp + CLOCK_TOLERANCE_SECONDS) * 1000),
   };
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
@@ -12,7 +13,6 @@ export const ATTESTATION_TYPE = 'oauth-client-attestation+jwt';
 export const POP_TYPE = 'oauth-client-attestation-pop+jwt';
 
 const MAX_TOKEN_LENGTH = 16_384;
-const SKEW_SECONDS = 60;
 const POP_PAST_SECONDS = 300;
 const MAX_JTI_LENGTH = 256;
 const MAX_CLIENT_ID_LENGTH = 500;
@@ -129,9 +129,10 @@ export function acceptAttestation(
     throw refused('iss of the proof of possession is missing');
   }
   // Draft 10 section 4
-  if (typeof exp !== 'number' || exp <= now) throw refused('the attestation has expired');
+  if (typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS)
+    throw refused('the attestation has expired');
   if (!hasBegun(attestation.payload, now)) throw refused('the attestation is not valid yet');
-  if (iat !== undefined && (typeof iat !== 'number' || iat > now + SKEW_SECONDS)) {
+  if (iat !== undefined && (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS)) {
     throw refused('the attestation comes from the future');
   }
   // OpenID4VCI 1.0 appendix E: the client is whom the attestation is about
@@ -151,7 +152,7 @@ export function acceptAttestation(
     instance,
     proof: {
       hash: hash('sha256', `${instance} ${jti}`, 'base64url'),
-      expiresAt: new Date((madeAt + POP_PAST_SECONDS + SKEW_SECONDS) * 1000),
+      expiresAt: new Date((madeAt + POP_PAST_SECONDS + CLOCK_TOLERANCE_SECONDS) * 1000),
       challenge,
     },
   };
@@ -159,7 +160,7 @@ export function acceptAttestation(
 
 /** RFC 7519 section 4.1.5; a time that is none is not passed over. */
 function hasBegun({ nbf }: JsonObject, now: number): boolean {
-  return nbf === undefined || (typeof nbf === 'number' && nbf <= now + SKEW_SECONDS);
+  return nbf === undefined || (typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS);
 }
 
 function acceptPop(pop: CompactJws, subject: string, audience: string, now: number) {
@@ -172,11 +173,11 @@ function acceptPop(pop: CompactJws, subject: string, audience: string, now: numb
   // Draft 07 section 5.2
   if (iss !== undefined && iss !== subject) throw refused('iss of the proof of possession is not the client');
   // Draft 10 section 9.7: before the identifier is looked up
-  if (typeof iat !== 'number' || iat < now - POP_PAST_SECONDS || iat > now + SKEW_SECONDS) {
+  if (typeof iat !== 'number' || iat < now - POP_PAST_SECONDS || iat > now + CLOCK_TOLERANCE_SECONDS) {
     throw refused('iat of the proof of possession is missing or outside the accepted window');
   }
   if (!hasBegun(pop.payload, now)) throw refused('the proof of possession is not valid yet');
-  if (exp !== undefined && (typeof exp !== 'number' || exp <= now)) {
+  if (exp !== undefined && (typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS)) {
     throw refused('the proof of possession has expired');
   }
   if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) {

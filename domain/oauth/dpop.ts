@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
 
@@ -17,7 +18,6 @@ export type AcceptedDpopProof = {
 const MAX_PROOF_LENGTH = 8192;
 const MAX_JTI_LENGTH = 256;
 const PAST_SECONDS = 300;
-const FUTURE_SECONDS = 60;
 
 const refused = (message: string) => new Failure('invalid_dpop_proof', message);
 
@@ -67,12 +67,13 @@ export function acceptDpopProof(
     throw refused('htu is not the address of this request');
   // RFC 9449 section 11.1
   const now = expected.now.getTime() / 1000;
-  if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + FUTURE_SECONDS) {
+  if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + CLOCK_TOLERANCE_SECONDS) {
     throw refused('iat is missing or outside the accepted window; check the clock');
   }
   // RFC 7519 sections 4.1.4 and 4.1.5: proofs need neither, and what stands there counts
-  if (exp !== undefined && !(typeof exp === 'number' && exp > now)) throw refused('the proof has expired');
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + FUTURE_SECONDS))
+  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS))
+    throw refused('the proof has expired');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS))
     throw refused('the proof is not valid yet');
   if (expected.accessToken !== undefined) {
     // RFC 9449 section 4.3 check 12
@@ -83,7 +84,7 @@ export function acceptDpopProof(
   return {
     thumbprint: jkt,
     hash: hash('sha256', `${jkt} ${expected.url} ${jti}`, 'base64url'),
-    expiresAt: new Date((iat + PAST_SECONDS + FUTURE_SECONDS) * 1000),
+    expiresAt: new Date((iat + PAST_SECONDS + CLOCK_TOLERANCE_SECONDS) * 1000),
   };
 }
 

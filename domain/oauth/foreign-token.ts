@@ -1,4 +1,5 @@
 import { type CompactJws, parseCompactJws } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
 
 /** Why a token of another authorization server is not accepted. */
@@ -51,7 +52,6 @@ export const FOREIGN_ALGORITHMS = [
 export type ForeignAlgorithm = (typeof FOREIGN_ALGORITHMS)[number];
 
 const LIMITS = { length: 65_536, headerBytes: 16 * 1024, depth: 32 } as const;
-const SKEW_SECONDS = 60;
 const MAX_AUDIENCES = 100;
 const MAX_KEY_NAME_LENGTH = 1024;
 
@@ -118,11 +118,11 @@ export function acceptForeignClaims(
 export function acceptForeignTimes({ exp, nbf, iat }: JsonObject, at: Date): void {
   const now = at.getTime() / 1000;
   // RFC 7519 section 4.1.4
-  if (exp !== undefined && (!isTime(exp) || exp + SKEW_SECONDS <= now))
+  if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE_SECONDS <= now))
     throw new ForeignTokenError('expired');
   // RFC 7519 sections 4.1.5 and 4.1.6
   for (const time of [nbf, iat]) {
-    if (time !== undefined && (!isTime(time) || time - SKEW_SECONDS > now)) {
+    if (time !== undefined && (!isTime(time) || time - CLOCK_TOLERANCE_SECONDS > now)) {
       throw new ForeignTokenError('not_yet_valid');
     }
   }

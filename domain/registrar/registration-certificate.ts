@@ -6,6 +6,7 @@ import {
   readX5c,
   understandsCritical,
 } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_MS } from '../shared/clock-tolerance.ts';
 import { defined } from '../shared/defined.ts';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
@@ -17,7 +18,6 @@ const MAX_LENGTH = 64 * 1024;
 const MAX_CREDENTIALS = 200;
 const MAX_CLAIMS = 1_000;
 /** How far clocks may differ. */
-const SKEW_MS = 60_000;
 
 /** A registration certificate that cannot be used. */
 export class RegistrationCertificateRefusal extends Error {
@@ -197,8 +197,8 @@ export function timeFault(
   now: Date,
 ): string | undefined {
   const earliest = Math.max(issuedAt.getTime(), notBefore?.getTime() ?? 0);
-  if (earliest > now.getTime() + SKEW_MS) return 'it is not valid yet';
-  if (expiresAt !== undefined && expiresAt.getTime() + SKEW_MS <= now.getTime()) {
+  if (earliest > now.getTime() + CLOCK_TOLERANCE_MS) return 'it is not valid yet';
+  if (expiresAt !== undefined && expiresAt.getTime() + CLOCK_TOLERANCE_MS <= now.getTime()) {
     return `it expired at ${expiresAt.toISOString()}`;
   }
   return undefined;

@@ -1,4 +1,5 @@
 import { readAlgorithm } from '../formats/jose/compact.ts';
+import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { Refusal } from '../shared/refusal.ts';
@@ -7,7 +8,6 @@ import { type EntryBits, isEntryBits } from './bits.ts';
 export const STATUS_LIST_JWT_TYPE = 'statuslist+jwt';
 
 /** How far the clock of an issuer may be ahead of this one. */
-const CLOCK_SKEW_SECONDS = 60;
 
 export type StatusListToBuild = {
   /** The address under which the token is served and which credentials refer to. */
@@ -74,13 +74,16 @@ export function readStatusListClaims(payload: unknown, expectedUri: string, now:
   if (payload['sub'] !== expectedUri) throw new Refusal('status_invalid', 'sub');
   // Token Status List section 5.1: iat is required.
   const iat = readNumber(payload['iat'], 'iat');
-  if (iat === undefined || iat > seconds + CLOCK_SKEW_SECONDS) throw new Refusal('status_invalid', 'iat');
-  // Token Status List section 8.3: exp is a hard end, without tolerance.
+  if (iat === undefined || iat > seconds + CLOCK_TOLERANCE_SECONDS)
+    throw new Refusal('status_invalid', 'iat');
+  // Token Status List section 8.3: exp ends every use.
   const exp = readNumber(payload['exp'], 'exp');
-  if (exp !== undefined && exp <= seconds) throw new Refusal('status_invalid', 'exp');
+  if (exp !== undefined && exp <= seconds - CLOCK_TOLERANCE_SECONDS)
+    throw new Refusal('status_invalid', 'exp');
   // Token Status List section 5.1, RFC 7519 section 4.1.5
   const nbf = readNumber(payload['nbf'], 'nbf');
-  if (nbf !== undefined && nbf > seconds + CLOCK_SKEW_SECONDS) throw new Refusal('status_invalid', 'nbf');
+  if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS)
+    throw new Refusal('status_invalid', 'nbf');
   // RFC 7519 section 4.1.3: a list that is for somebody is not for everybody who verifies.
   if (payload['aud'] !== undefined) throw new Refusal('status_invalid', 'aud');
   // Token Status List section 5.1: ttl is positive.

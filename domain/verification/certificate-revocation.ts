@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Certificate, KEY_USAGE } from '../formats/der/certificate.ts';
 import type { CertificateList, ListScope } from '../formats/der/crl.ts';
 import type { RevocationSources } from '../formats/der/revocation-sources.ts';
+import { CLOCK_TOLERANCE_MS } from '../shared/clock-tolerance.ts';
 
 export const CERTIFICATE_REVOCATION = ['off', 'if-available', 'required'] as const;
 
@@ -17,7 +18,6 @@ export const CertificateRevocationChoice = z
 export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevocationChoice>>;
 
 /** Clocks of others may be this wrong. */
-const SKEW_MS = 60_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHORT_LIVED_MS = 7 * DAY_MS;
 /** A list is asked for again after this, so that a revocation counts within it, whenever the next list was announced. */
@@ -38,7 +38,7 @@ export function listFault(list: CertificateList, issuer: Certificate, now: Date)
   if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
     if (authorityKeyId !== issuer.subjectKeyId) return 'the list is signed by another key';
   }
-  if (list.thisUpdate.getTime() > now.getTime() + SKEW_MS) return 'the list is from the future';
+  if (list.thisUpdate.getTime() > now.getTime() + CLOCK_TOLERANCE_MS) return 'the list is from the future';
   return isOver(list, now) ? 'the list is out of date' : undefined;
 }
 
@@ -69,7 +69,8 @@ export function answerEnds({ thisUpdate, nextUpdate }: Answer): Date {
 /** Why an answer whose signature was verified tells nothing; undefined when it does. */
 export function answerFault(answer: Answer, now: Date): string | undefined {
   if (answer.status === 'unknown') return 'the responder does not know the certificate';
-  if (answer.thisUpdate.getTime() > now.getTime() + SKEW_MS) return 'the answer is from the future';
+  if (answer.thisUpdate.getTime() > now.getTime() + CLOCK_TOLERANCE_MS)
+    return 'the answer is from the future';
   return answerEnds(answer) <= now ? 'the answer is out of date' : undefined;
 }
 

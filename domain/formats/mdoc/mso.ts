@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from '../../shared/clock-tolerance.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { type Cbor, type CborMap, EncodedCbor, isArray, isMap, TAG, Tagged } from '../cbor/values.ts';
@@ -11,7 +12,6 @@ const HASHES: ReadonlyMap<Cbor, string> = new Map([
 ]);
 
 /** Clocks of others may be this wrong. */
-const SKEW_MS = 60_000;
 const TDATE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
 
 export type ValidityInfo = {
@@ -116,9 +116,9 @@ export function checkValidity(
   now: Date,
 ): void {
   const time = now.getTime();
-  if (validUntil.getTime() <= time - SKEW_MS) throw new Refusal('credential_expired');
-  if (validFrom.getTime() > time + SKEW_MS) throw new Refusal('credential_not_yet_valid');
-  if (signed.getTime() > time + SKEW_MS) throw new Refusal('credential_not_yet_valid', 'signed');
+  if (validUntil.getTime() <= time - CLOCK_TOLERANCE_MS) throw new Refusal('credential_expired');
+  if (validFrom.getTime() > time + CLOCK_TOLERANCE_MS) throw new Refusal('credential_not_yet_valid');
+  if (signed.getTime() > time + CLOCK_TOLERANCE_MS) throw new Refusal('credential_not_yet_valid', 'signed');
   // ISO/IEC 18013-5 section 9.3.1
   if (signed < signer.notBefore || signed > signer.notAfter) throw new Refusal('signed_outside_certificate');
 }

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
+import { CLOCK_TOLERANCE_SECONDS } from '../../shared/clock-tolerance.ts';
 import type { Json, JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../shared/jwk.ts';
 import { NonceRefusal, Refusal } from '../../shared/refusal.ts';
-import { requireAlgorithm, SKEW_SECONDS } from './sd-jwt-vc.ts';
+import { requireAlgorithm } from './sd-jwt-vc.ts';
 import { checkTransactionData } from './transaction-data.ts';
 
 /** What a key binding JWT has to answer. */
@@ -78,17 +79,19 @@ function checkTimes(payload: JsonObject, { now, requestedAt }: ExpectedBinding):
   const iat = requireClaim(payload, 'iat');
   // RFC 7519 section 2: a number, fractions allowed
   if (typeof iat !== 'number' || !Number.isFinite(iat)) throw new Refusal('kb_claim_type', 'iat');
-  const requested = requestedAt === undefined ? 0 : requestedAt.getTime() / 1000 - SKEW_SECONDS;
+  const requested = requestedAt === undefined ? 0 : requestedAt.getTime() / 1000 - CLOCK_TOLERANCE_SECONDS;
   const earliest = Math.max(requested, seconds - WINDOW_SECONDS);
   // RFC 9901 section 7.3 step 5: made recently, and for this request
-  if (iat > seconds + SKEW_SECONDS || iat < Math.floor(earliest)) throw new Refusal('kb_iat_window');
+  if (iat > seconds + CLOCK_TOLERANCE_SECONDS || iat < Math.floor(earliest))
+    throw new Refusal('kb_iat_window');
 
   const { exp, nbf } = payload;
   if (exp !== undefined && typeof exp !== 'number') throw new Refusal('kb_claim_type', 'exp');
   if (nbf !== undefined && typeof nbf !== 'number') throw new Refusal('kb_claim_type', 'nbf');
   // RFC 7519 sections 4.1.4 and 4.1.5
-  if (exp !== undefined && exp <= seconds - SKEW_SECONDS) throw new Refusal('kb_iat_window', 'exp');
-  if (nbf !== undefined && nbf > seconds + SKEW_SECONDS) throw new Refusal('kb_iat_window', 'nbf');
+  if (exp !== undefined && exp <= seconds - CLOCK_TOLERANCE_SECONDS)
+    throw new Refusal('kb_iat_window', 'exp');
+  if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS) throw new Refusal('kb_iat_window', 'nbf');
 }
 
 function requireClaim(payload: JsonObject, name: string): Json {

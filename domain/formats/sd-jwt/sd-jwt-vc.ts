@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_SECONDS } from '../../shared/clock-tolerance.ts';
 import { defined } from '../../shared/defined.ts';
 import { isJsonObject, isTexts, type Json, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, readPublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
@@ -7,7 +8,6 @@ import { NEVER_DISCLOSABLE } from './claim-names.ts';
 import type { ProcessedClaims } from './disclosures.ts';
 
 /** Clocks of others may be this wrong. */
-export const SKEW_SECONDS = 60;
 
 /** What the issuer says about the credential itself. Times are NumericDates (RFC 7519 section 2). */
 export type SdJwtVc = {
@@ -85,10 +85,12 @@ export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now
 
   const seconds = now.getTime() / 1000;
   // RFC 7519 section 4.1.4
-  if (exp !== undefined && exp <= seconds - SKEW_SECONDS) throw new Refusal('credential_expired');
+  if (exp !== undefined && exp <= seconds - CLOCK_TOLERANCE_SECONDS) throw new Refusal('credential_expired');
   // RFC 7519 section 4.1.5
-  if (nbf !== undefined && nbf > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid');
-  if (iat !== undefined && iat > seconds + SKEW_SECONDS) throw new Refusal('credential_not_yet_valid', 'iat');
+  if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS)
+    throw new Refusal('credential_not_yet_valid');
+  if (iat !== undefined && iat > seconds + CLOCK_TOLERANCE_SECONDS)
+    throw new Refusal('credential_not_yet_valid', 'iat');
   return { vct, ...defined({ iss, iat, nbf, exp }) };
 }
 

@@ -27,7 +27,7 @@ function keyAttestation(input: Buffer): void {
   const isSigned = signatures.verify(KEYS.issuer, jws.signingInput, jws.signature);
   promise(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
   const levels = { key_storage: ['iso_18045_high'] } as never;
-  acceptKeyAttestation(jws.payload, { expires: true, levels, now: NOW });
+  acceptKeyAttestation(jws.payload, { proofType: 'jwt', levels, now: NOW });
 }
 
 const token = {

@@ -147,7 +147,7 @@ describe('Key attestations', () => {
     ['with iat as text', () => ({ payload: { iat: 'now' } })],
     ['from the future', () => ({ payload: { iat: client.world.seconds + 61 } })],
     ['that is not valid yet', () => ({ payload: { nbf: client.world.seconds + 61 } })],
-    ['that has expired', () => ({ payload: { exp: client.world.seconds } })],
+    ['that expired 60 seconds ago', () => ({ payload: { exp: client.world.seconds - 60 } })],
     ['with exp as text', () => ({ payload: { exp: 'never' } })],
     ['without keys', () => ({ payload: { attested_keys: undefined } })],
     ['with an empty list of keys', () => ({ payload: { attested_keys: [] } })],
@@ -165,8 +165,8 @@ describe('Key attestations', () => {
     ['with key_storage as text', () => ({ payload: { key_storage: 'iso_18045_high' } })],
     ['with an empty key_storage', () => ({ payload: { key_storage: [] } })],
     ['with user_authentication of numbers', () => ({ payload: { user_authentication: [1] } })],
-    ['without nonce', () => ({ payload: { nonce: undefined } })],
     ['with a nonce that is no text', () => ({ payload: { nonce: 5 } })],
+    ['with a nonce that is null', () => ({ payload: { nonce: null } })],
     ['with an empty nonce', () => ({ payload: { nonce: '' } })],
     ['with a broken status', () => ({ payload: { status: { status_list: { idx: -1 } } } })],
     ['with a status that we do not know', () => ({ payload: { status: { other: 1 } } })],
@@ -188,8 +188,21 @@ describe('Key attestations', () => {
     await expectRefusal({ jwt: [proof({ key_attestation: text })] });
   });
 
-  it('pass with a clock that is a little fast', async () => {
-    const payload = { iat: client.world.seconds + 8, nbf: client.world.seconds + 8 };
+  it('need a nonce as a proof of their own, and none in a proof of type jwt', async () => {
+    const text = attest({ payload: { nonce: undefined } });
+    await expectRefusal({ attestation: [text] });
+    const { holderKeys: proven_, used } = await prove({ jwt: [proof({ key_attestation: text })] });
+    expect(proven_).to.deep.equal(jwks(...keys));
+    expect(used).to.have.length(1);
+    // Such an attestation can be used again, with a proof that has a nonce of its own.
+    expect(await proven({ jwt: [proof({ key_attestation: text })] })).to.have.length(3);
+    await expectRefusal({ jwt: [proof({ key_attestation: text }, { nonce: undefined })] });
+    await expectRefusal({ jwt: [proof({ key_attestation: text }, { nonce: 'invented' })] }, 'invalid_nonce');
+  });
+
+  it('pass with a clock that is a little fast or slow', async () => {
+    const { seconds } = client.world;
+    const payload = { iat: seconds + 8, nbf: seconds + 8, exp: seconds - 59 };
     for (const proofs of inBothTypes(attest({ payload }))) expect(await proven(proofs)).to.have.length(3);
   });
 

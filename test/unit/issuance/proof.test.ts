@@ -307,12 +307,18 @@ describe('The times of a proof', () => {
     return outcome(() => acceptJwtProof(proof, { audience: ISSUER, clientId: undefined, now }));
   };
 
-  for (const payload of [{}, { exp: seconds + 60 }, { nbf: seconds - 60 }, { nbf: seconds + 30 }]) {
+  for (const payload of [
+    {},
+    { exp: seconds + 60 },
+    { nbf: seconds - 60 },
+    { nbf: seconds + 30 },
+    { exp: seconds - 59 },
+  ]) {
     it(`may be ${JSON.stringify(Object.keys(payload))}`, () => expect(times(payload)).to.equal('taken'));
   }
   for (const payload of [
-    { exp: seconds - 1 },
-    { exp: seconds },
+    { exp: seconds - 61 },
+    { exp: seconds - 60 },
     { exp: 'soon' },
     { exp: null },
     { nbf: seconds + 300 },

@@ -81,6 +81,7 @@ describe('A wallet that is registered with a key', () => {
     ['no kid', () => assertion({ header: { kid: undefined } })],
     ['no iat', () => assertion({ payload: { iat: undefined } })],
     ['a beginning', () => assertion({ payload: { nbf: seconds() } })],
+    ['an exp 59 seconds ago', () => assertion({ payload: { exp: seconds() - 59 } })],
     ['an end in ten minutes', () => assertion({ payload: { exp: seconds() + 600 } })],
   ];
   for (const [what, text] of accepted) {
@@ -102,7 +103,7 @@ describe('A wallet that is registered with a key', () => {
     ['aud of an endpoint', () => assertion({ payload: { aud: `${SERVER}/token` } })],
     ['two aud', () => assertion({ payload: { aud: [SERVER, `${SERVER}/token`] } })],
     ['no exp', () => assertion({ payload: { exp: undefined } })],
-    ['an exp that has passed', () => assertion({ payload: { exp: seconds() } })],
+    ['an exp 60 seconds ago', () => assertion({ payload: { exp: seconds() - 60 } })],
     ['an exp too far ahead', () => assertion({ payload: { exp: seconds() + 601 } })],
     ['an iat long ago', () => assertion({ payload: { iat: seconds() - 601 } })],
     ['an iat in the future', () => assertion({ payload: { iat: seconds() + 61 } })],

@@ -158,7 +158,7 @@ describe('A status list of somebody else in CWT form', () => {
       /signer certificate/,
     ],
     'for another address': [() => token({ sub: `${URI}/` }), /sub/],
-    'that has ended': [() => token({ exp: seconds() }), /exp/],
+    'that ended 60 seconds ago': [() => token({ exp: seconds() - 60 }), /exp/],
     'from the future': [() => token({ iat: seconds() + 100 }), /iat/],
     'without a time to live': [() => token({ ttl: 0 }), /ttl/],
     'without a time of its making': [() => token({ iat: undefined }), /iat/],

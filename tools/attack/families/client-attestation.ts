@@ -87,7 +87,7 @@ export const clientAttestation: Family<Issuer> = {
           headers(issuer, { attestation: { header: { jwk: newKey().jwk } } }),
         ),
         'an attestation that expired': send((issuer) =>
-          headers(issuer, { attestation: { payload: { exp: now() - 10 } } }),
+          headers(issuer, { attestation: { payload: { exp: now() - 3600 } } }),
         ),
         'an attestation of no key': send((issuer) =>
           headers(issuer, { attestation: { payload: { cnf: undefined } } }),
