@@ -89,13 +89,10 @@ function serverMetadata(
     ],
     // RFC 8414 section 2: needed with private_key_jwt
     token_endpoint_auth_signing_alg_values_supported: hasClients ? algorithms : undefined,
-    // Draft 10 of attestation-based client authentication, sections 8.3 and 10
-    client_attestation_pop_methods_supported: attests
-      ? [
-          'attestation_pop_jwt',
-          ...(combines ? ['dpop_combined'] : []),
-          ...(walletAttestationRequired ? [] : ['none']),
-        ]
+    // Draft 10 of attestation-based client authentication, sections 8.3 and 10. Without dpop_combined it adds nothing to draft 07,
+    // and wallets that follow the latter do not expect it.
+    client_attestation_pop_methods_supported: combines
+      ? ['attestation_pop_jwt', 'dpop_combined', ...(walletAttestationRequired ? [] : ['none'])]
       : undefined,
     client_attestation_signing_alg_values_supported: attests ? algorithms : undefined,
     client_attestation_pop_signing_alg_values_supported: attests ? algorithms : undefined,

@@ -376,12 +376,50 @@ describe('Authorization server metadata', () => {
     const trusting = { walletProviderTrustLists: ['https://lists.example/wallets'] };
     expect(methods(trusting)).to.deep.equal([header, dpop, 'none']);
     for (const profile of ['haip', 'eu'] as const) {
-      expect(methods({ walletAttestationRequired: true }, profile)).to.deep.equal([header]);
+      expect(methods({ walletAttestationRequired: true, ...trusting }, profile)).to.equal(undefined);
       expect(
         builtIn({ walletAttestationRequired: true }, {}, profile)['token_endpoint_auth_methods_supported'],
       ).to.not.include('attest_jwt_client_auth_dpop');
     }
   });
+
+  /** Properties of RFC 8414, RFC 9126, RFC 9207, RFC 9396, RFC 9449 (FAPI 2.0), OpenID4VCI 1.0 and client attestation draft 07. */
+  const STANDARD_PROPERTIES = [
+    ...['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri', 'scopes_supported'],
+    ...['response_types_supported', 'response_modes_supported', 'grant_types_supported'],
+    ...['code_challenge_methods_supported', 'token_endpoint_auth_methods_supported'],
+    'token_endpoint_auth_signing_alg_values_supported',
+    ...['pushed_authorization_request_endpoint', 'require_pushed_authorization_requests'],
+    'authorization_response_iss_parameter_supported',
+    'authorization_details_types_supported',
+    'dpop_signing_alg_values_supported',
+    'pre-authorized_grant_anonymous_access_supported',
+    ...['challenge_endpoint', 'client_attestation_signing_alg_values_supported'],
+    'client_attestation_pop_signing_alg_values_supported',
+    // Token Status List section 9.1; only for tenants with status lists
+    'status_list_aggregation_endpoint',
+  ];
+  const everyWallet = {
+    ...{ walletClients: [CLIENT], walletProviderTrustLists: ['https://lists.example/wallets'] },
+    walletAttestationRequired: true,
+  };
+  for (const [what, issuance, profile] of [
+    ['without a profile', {}, null],
+    ['without a profile, with registered wallets', { walletClients: [CLIENT] }, null],
+    ['with the profile haip', everyWallet, 'haip'],
+    ['with the profile eu', everyWallet, 'eu'],
+  ] as const) {
+    it(`contain standard properties only ${what}, at both servers`, () => {
+      const parts = {
+        issuer: ISSUER,
+        profile,
+        issuance: anIssuance(issuance),
+        configurations: [aConfiguration()],
+      };
+      for (const metadata of [builtIn(issuance, {}, profile), chainedAsMetadata(parts)])
+        expect(STANDARD_PROPERTIES).to.include.members(Object.keys(metadata));
+    });
+  }
 
   it('name interactive authorization only where a credential needs it', () => {
     const names = ['authorization_challenge_endpoint', 'interactive_authorization_endpoint'];
