@@ -2177,6 +2177,8 @@ export interface components {
       algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
       /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
       attestationMaxAgeSeconds?: number | null;
+      /** @description Challenges of the challenge endpoint in proofs of possession of wallet attestations. `required` unless stated, and always under a profile. `optional` accepts a proof without a challenge: its `iat` has to be at most five minutes old, and its `jti` counts once. A challenge that is sent is verified in both cases */
+      attestationChallenge?: ("required" | "optional") | null;
       /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
       preferredClientStatusPeriod?: number | null;
       /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
@@ -3931,6 +3933,8 @@ export interface components {
       algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
       /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
       attestationMaxAgeSeconds?: number | null;
+      /** @enum {string} */
+      attestationChallenge: "required" | "optional";
       /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
       preferredClientStatusPeriod?: number | null;
       /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
@@ -3992,6 +3996,8 @@ export interface components {
       algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
       /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
       attestationMaxAgeSeconds?: number | null;
+      /** @enum {string} */
+      attestationChallenge: "required" | "optional";
       /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
       preferredClientStatusPeriod?: number | null;
       /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */

@@ -24,6 +24,7 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { acceptsChallenge, attestationChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
 import { openCombined } from './combined-proof.ts';
+import { dpopNonceFor } from './dpop-proofs.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
 
 /** What a request to an authorization server says about the client that sent it. */
@@ -43,8 +44,8 @@ export type AuthenticatedClient = {
   readonly clientId: string | undefined;
   /** RFC 7638 thumbprint of the attested key of this installation. */
   readonly instance?: string;
-  /** Whether the DPoP proof has to be by that key, and brought the challenge (draft 10 section 7.3). */
-  readonly isCombined?: true;
+  /** The nonce of the DPoP proof is a challenge, which was verified (draft 10 section 7.3). */
+  readonly hasChallengeInDpop?: true;
   /** Of the client's registration, if it names any. */
   readonly redirectUris?: readonly string[];
   /** Those that its wallet provider is known to use; others are not refused. */
@@ -157,8 +158,12 @@ export class ClientAuthenticator extends needs({
       throw invalidAttestation('the sub of the attestation belongs to another wallet provider');
     }
     const { proof } = accepted;
-    const combined = proof === undefined ? openCombined(this.ports.signatures, dpop, instanceKey) : undefined;
-    this.#requireChallenge(call, proof === undefined ? combined : proof.challenge);
+    const isCombined = proof === undefined;
+    const hasChallenge = await this.#verifyChallenge(
+      call,
+      isCombined ? openCombined(this.ports.signatures, dpop, instanceKey) : proof.challenge,
+      isCombined,
+    );
     // Last, since it asks an address that the attestation names
     const asked = await this.ports.walletProviderTrust.checkStatuses(configured, provider.issuer, {
       ...{ what: 'the wallet attestation', payload: attestation.payload, now },
@@ -174,19 +179,35 @@ export class ClientAuthenticator extends needs({
       instance: accepted.instance,
       knownRedirectUris: registration.redirectUris,
       ...(asked.statuses.length > 0 && { statuses: asked.statuses }),
-      ...(proof === undefined
+      ...(isCombined
         ? // The DPoP proof is spent as such.
-          { isCombined: true, used: [] }
+          { ...(hasChallenge && { hasChallengeInDpop: true as const }), used: [] }
         : { used: [{ kind: 'client_jti', hash: proof.hash, expiresAt: proof.expiresAt }] }),
     };
   }
 
-  /** Draft 10 section 7.4: who publishes a challenge endpoint demands its challenges. */
-  #requireChallenge({ configured, audience, now }: Call, challenge: string | undefined): void {
-    if (acceptsChallenge(this.ports.settings, configured.tenantId, audience, challenge, now)) return;
+  /**
+   * Draft 10 section 7.4: a server with a challenge endpoint demands its challenges. A tenant can make them optional for wallets
+   * that cannot answer one; the proof then rests on its recent `iat` and on its `jti`, which the commit spends.
+   * @param isCombined whether the challenge is the nonce of a DPoP proof, which may be a nonce for DPoP instead if it is optional.
+   * @returns whether there is a challenge.
+   * @throws Failure `use_attestation_challenge` with a challenge and a DPoP nonce: the next request needs both.
+   */
+  async #verifyChallenge(call: Call, challenge: string | undefined, isCombined: boolean): Promise<boolean> {
+    const { configured, audience, now } = call;
+    if (acceptsChallenge(this.ports.settings, configured.tenantId, audience, challenge, now)) return true;
+    const { attestationChallenge: use, dPopNonce } = await configured.issuance();
+    const mayBeDpopNonce = isCombined && dPopNonce !== 'off';
+    if (use === 'optional' && (challenge === undefined || mayBeDpopNonce)) return false;
+    const fresh = attestationChallenge(this.ports, configured.tenantId, audience, now);
+    // The nonce of a combined proof is the challenge.
+    const dpopNonce = isCombined
+      ? fresh
+      : await dpopNonceFor(this.ports, configured, { issuer: audience, now });
     throw new Failure('use_attestation_challenge', {
       message: 'the proof of possession needs the challenge of this response',
-      attestationChallenge: attestationChallenge(this.ports, configured.tenantId, audience, now),
+      attestationChallenge: fresh,
+      ...defined({ dpopNonce }),
     });
   }
 

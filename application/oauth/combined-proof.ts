@@ -23,5 +23,6 @@ export function openCombined(
     );
   }
   const { nonce } = payload;
-  return typeof nonce === 'string' ? nonce : undefined;
+  // A nonce that is not a string is not one of ours, and not absent either.
+  return nonce === undefined || typeof nonce === 'string' ? nonce : '';
 }

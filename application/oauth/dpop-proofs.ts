@@ -55,8 +55,7 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     configured: TenantConfiguration,
     { issuer, now, isResource = false }: Pick<DpopExpectation, 'issuer' | 'now'> & { isResource?: boolean },
   ): Promise<string | undefined> {
-    if ((await configured.issuance()).dPopNonce === 'off') return undefined;
-    return freshChallenge(this.ports, configured.tenantId, purposeOf(issuer, isResource), now);
+    return dpopNonceFor(this.ports, configured, { issuer, now, isResource });
   }
 
   /** RFC 9449 section 8: a nonce that is there has to be ours, and one of the last minutes. */
@@ -81,6 +80,16 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
       dpopNonce: freshChallenge(this.ports, configured.tenantId, purpose, now),
     });
   }
+}
+
+/** The value of a `DPoP-Nonce` header; undefined for a tenant that uses no nonces. */
+export async function dpopNonceFor(
+  ports: { readonly random: Random; readonly settings: ServiceSettings },
+  configured: TenantConfiguration,
+  { issuer, now, isResource = false }: Pick<DpopExpectation, 'issuer' | 'now'> & { isResource?: boolean },
+): Promise<string | undefined> {
+  if ((await configured.issuance()).dPopNonce === 'off') return undefined;
+  return freshChallenge(ports, configured.tenantId, purposeOf(issuer, isResource), now);
 }
 
 function purposeOf(issuer: string, isResource: boolean): string {

@@ -62,7 +62,7 @@ export class OAuthCallers extends needs({
       url: `${issuer}/${endpoint}`,
       issuer,
       now,
-      ...(client.isCombined && { hasChallenge: true }),
+      ...(client.hasChallengeInDpop && { hasChallenge: true }),
     });
     return {
       client,

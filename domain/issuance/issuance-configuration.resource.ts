@@ -18,6 +18,7 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
     'dPopRequired',
     'dPopNonce',
     'walletAttestationRequired',
+    'attestationChallenge',
     'refreshTokenSeconds',
     'requestEncryption',
     'responseEncryption',

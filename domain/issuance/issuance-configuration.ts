@@ -77,6 +77,14 @@ export const IssuanceConfigurationBody = z
       .describe(
         'Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated',
       ),
+    attestationChallenge: z
+      .enum(['required', 'optional'])
+      .nullish()
+      .describe(
+        'Challenges of the challenge endpoint in proofs of possession of wallet attestations. `required` unless stated, and always ' +
+          'under a profile. `optional` accepts a proof without a challenge: its `iat` has to be at most five minutes old, and its ' +
+          '`jti` counts once. A challenge that is sent is verified in both cases',
+      ),
     preferredClientStatusPeriod: Seconds.min(0)
       .max(315_360_000)
       .nullish()
@@ -163,12 +171,13 @@ export type IssuanceConfigurationBody = z.infer<typeof IssuanceConfigurationBody
 /** One per tenant; how it issues. */
 export type IssuanceConfiguration = IssuanceConfigurationBody & Timed & { readonly id: 'default' };
 
-type LeftOpen = 'walletAttestationRequired' | 'dPopNonce';
+type LeftOpen = 'walletAttestationRequired' | 'dPopNonce' | 'attestationChallenge';
 
 /** How a tenant issues: as it is configured, and where that leaves something open as its profile or the default says. */
 export type EffectiveIssuance = Omit<IssuanceConfigurationBody, LeftOpen> & {
   readonly walletAttestationRequired: boolean;
   readonly dPopNonce: z.infer<typeof Use>;
+  readonly attestationChallenge: 'required' | 'optional';
 };
 
 /** @param profile what it demands holds also for what was stored before. */
@@ -179,6 +188,7 @@ export function effectiveIssuance<T extends IssuanceConfigurationBody>(
   const chosen = {
     walletAttestationRequired: stored.walletAttestationRequired ?? false,
     dPopNonce: stored.dPopNonce ?? 'optional',
+    attestationChallenge: stored.attestationChallenge ?? 'required',
   };
   if (profile === null) return { ...stored, ...chosen };
   const { chainedAs, algorithms } = stored;
@@ -188,6 +198,7 @@ export function effectiveIssuance<T extends IssuanceConfigurationBody>(
     walletAttestationRequired: true,
     dPopRequired: true,
     dPopNonce: 'required',
+    attestationChallenge: 'required',
     ...(chainedAs && { chainedAs: { ...chainedAs, requireDPoP: true } }),
     ...(holdsTo(profile, 'eu') && {
       algorithms: AGREED_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true),

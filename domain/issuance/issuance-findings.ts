@@ -17,6 +17,7 @@ const BY_HAIP = { concerns: HAIP_WALLETS, refusedBy: ['haip'] } as const;
 export function issuanceFindings(issuance: IssuanceConfigurationBody, profile: Profile | null): Finding[] {
   return [
     ...clientFindings(issuance, profile),
+    ...challengeFindings(issuance),
     ...tokenFindings(issuance, profile),
     ...serverFindings(issuance),
     ...europeanFindings(issuance, profile),
@@ -67,6 +68,21 @@ function clientFindings(
     });
   }
   return findings;
+}
+
+function challengeFindings({ attestationChallenge }: IssuanceConfigurationBody): Finding[] {
+  if (attestationChallenge !== 'optional') return [];
+  return [
+    {
+      ...BY_HAIP,
+      rule: 'HAIP 1.0 section 4.4.1, Attestation-based client authentication, section 8',
+      member: 'attestationChallenge',
+      message:
+        'proofs of possession of wallet attestations are accepted that were made before they were needed',
+      change: 'set it to required',
+      concerns: 'holders whose wallet made proofs in advance',
+    },
+  ];
 }
 
 function tokenFindings(

@@ -183,5 +183,6 @@ function acceptPop(pop: CompactJws, subject: string, audience: string, now: numb
   if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) {
     throw refused('jti of the proof of possession is missing or too long');
   }
-  return { jti, iat, challenge: typeof challenge === 'string' ? challenge : undefined };
+  // A challenge that is not a string is not one of ours, and not absent either.
+  return { jti, iat, challenge: challenge === undefined || typeof challenge === 'string' ? challenge : '' };
 }

@@ -52,8 +52,11 @@ describe('The profile of a tenant', () => {
   });
 
   it('refuses what contradicts it when it is written, with the rule; without one there are warnings', async () => {
-    const issuer = { display, dPopRequired: false, dPopNonce: 'off', walletAttestationRequired: false };
-    const members = ['walletAttestationRequired', 'dPopRequired', 'dPopNonce'];
+    const issuer = {
+      ...{ display, dPopRequired: false, dPopNonce: 'off', walletAttestationRequired: false },
+      attestationChallenge: 'optional',
+    };
+    const members = ['walletAttestationRequired', 'attestationChallenge', 'dPopRequired', 'dPopNonce'];
     expect(await refused(strict, '/issuer/config', issuer)).to.deep.equal(members);
     const allowed = await created(service, plain, '/issuer/config', issuer);
     expect(warned(allowed)).to.deep.equal(members);

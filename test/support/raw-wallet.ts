@@ -93,8 +93,13 @@ export class RawWallet {
   redeem(code: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
     return this.service.call('POST', `/${this.tenant}/token`, {
       form: { grant_type: PRE_AUTHORIZED, 'pre-authorized_code': code, ...form },
-      headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.issuer}/token`) },
+      headers: headers ?? this.tokenProof(),
     });
+  }
+
+  /** The DPoP header of a token request. */
+  tokenProof(): Record<string, string> {
+    return { DPoP: dpopProof(this.dpopKey, `${this.issuer}/token`) };
   }
 
   async accessToken(uri: string, form: Record<string, string> = {}): Promise<string> {
@@ -156,7 +161,7 @@ export class RawWallet {
     const sent = Object.entries(all).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/token`, {
       form: Object.fromEntries(sent),
-      headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.issuer}/token`) },
+      headers: headers ?? this.tokenProof(),
     });
   }
 
@@ -167,7 +172,7 @@ export class RawWallet {
   ): Promise<Answer> {
     return this.service.call('POST', `/${this.tenant}/token`, {
       form: { grant_type: 'refresh_token', refresh_token: refreshToken, ...form },
-      headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.issuer}/token`) },
+      headers: headers ?? this.tokenProof(),
     });
   }
 

@@ -25,6 +25,7 @@ export const IssuanceConfigurationView = z
     // Shown as they hold.
     walletAttestationRequired: z.boolean(),
     dPopNonce: z.enum(['off', 'optional', 'required']),
+    attestationChallenge: z.enum(['required', 'optional']),
     tenant: TenantReference,
     ...Times,
   })

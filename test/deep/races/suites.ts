@@ -1,6 +1,7 @@
 import type { RacedSuite } from '../../support/raced-services.ts';
 import { administration } from './administration.suite.ts';
 import { approvals } from './approvals.suite.ts';
+import { attestedClients } from './attested-clients.suite.ts';
 import { cancellations } from './cancellations.suite.ts';
 import { clientSecrets } from './client-secrets.suite.ts';
 import { editsWithOneTag } from './edits.suite.ts';
@@ -18,6 +19,7 @@ import { webhookSecrets } from './webhook-secrets.suite.ts';
 /** Everything that many may ask the service for at the same time. */
 export const SUITES: readonly RacedSuite[] = [
   usedOnce,
+  attestedClients,
   cancellations,
   repeatedOffers,
   issuances,

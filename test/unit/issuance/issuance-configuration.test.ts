@@ -37,11 +37,15 @@ describe('An issuance configuration', () => {
     const upstream = { issuer: 'https://login.example', clientId: 'c' };
     const stored = (chainedAs: object | null) =>
       effectiveIssuance(
-        IssuanceConfigurationBody.parse({ display: DISPLAY, dPopRequired: false, chainedAs }),
+        IssuanceConfigurationBody.parse({
+          ...{ display: DISPLAY, dPopRequired: false, chainedAs },
+          attestationChallenge: 'optional',
+        }),
         'haip',
       );
     const { chainedAs, ...bound } = stored({ requireDPoP: false, upstream });
     expect(bound).to.include({ walletAttestationRequired: true, dPopRequired: true, dPopNonce: 'required' });
+    expect(bound.attestationChallenge).to.equal('required');
     expect(chainedAs).to.deep.include({ requireDPoP: true });
     expect(stored(null).chainedAs).to.equal(null);
   });

@@ -234,6 +234,41 @@ describe('A wallet that is attested', () => {
       expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
     });
 
+    it('comes with a DPoP nonce unless the tenant uses none', async () => {
+      const failure = await client.failure({ pop: { payload: { challenge: undefined } } });
+      expect(renderFailure(failure, 'oauth', 'request').headers['DPoP-Nonce']).to.match(
+        /^[A-Za-z0-9_-]{16,512}$/,
+      );
+      client.configure({ dPopNonce: 'off' });
+      const { details } = await client.failure({ pop: { payload: { challenge: undefined } } });
+      expect(details).to.not.have.property('dpopNonce');
+    });
+
+    describe('that the tenant makes optional', () => {
+      beforeEach(() => client.configure({ attestationChallenge: 'optional' }));
+      const without = (payload: object = {}) =>
+        client.outcome({ pop: { payload: { challenge: undefined, ...payload } } });
+
+      it('may be absent when iat is recent', async () => {
+        expect(await without()).to.equal('attested');
+        expect(await without({ iat: seconds() - 300 })).to.equal('attested');
+        for (const iat of [seconds() - 301, seconds() + 61, undefined])
+          expect(await without({ iat })).to.equal(BROKEN);
+      });
+
+      it('needs a jti, which is spent', async () => {
+        for (const jti of [undefined, '', 5]) expect(await without({ jti })).to.equal(BROKEN);
+        const { used } = await client.authenticate({ pop: { payload: { challenge: undefined } } });
+        expect(used.map(({ kind }) => kind)).to.deep.equal(['client_jti']);
+      });
+
+      it('is verified if it is present', async () => {
+        for (const challenge of ['x'.repeat(43), '', client.challenge(PUBLIC_URL), 7, null])
+          expect(await client.outcome({ pop: { payload: { challenge } } })).to.equal(CODE);
+        expect(await client.outcome()).to.equal('attested');
+      });
+    });
+
     it('may be used again for 300 seconds', async () => {
       const challenge = client.challenge();
       expect(await client.outcome({ pop: { challenge } })).to.equal('attested');

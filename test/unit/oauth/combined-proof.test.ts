@@ -94,6 +94,36 @@ describe('A DPoP proof in place of a proof of possession', () => {
     });
   }
 
+  it('gets the challenge as DPoP-Nonce when it has none', async () => {
+    const { details } = await failureOf(redeem(combined({})));
+    expect(details.dpopNonce).to.equal(details.attestationChallenge);
+    expect(await endOf(redeem(combined({ nonce: details.dpopNonce })))).to.equal('done');
+  });
+
+  describe('where the challenge is optional', () => {
+    const configure = (more: object = {}) =>
+      world.issues({ ...wallet.provider.configuration(), attestationChallenge: 'optional', ...more });
+
+    it('is taken without a nonce, with a DPoP nonce and with a challenge, once each', async () => {
+      await configure();
+      const { details } = await failureOf(redeem(combined({ nonce: 'x' })));
+      for (const payload of [{}, { nonce: details.dpopNonce }, { nonce: challenge() }]) {
+        const request = combined(payload);
+        expect(await endOf(redeem(request)), JSON.stringify(payload)).to.equal('done');
+        expect(await endOf(redeem(request))).to.equal('invalid_dpop_proof');
+      }
+    });
+
+    it('follows the rule of the tenant for DPoP nonces', async () => {
+      await configure({ dPopNonce: 'required' });
+      expect(await endOf(redeem(combined({})))).to.equal('use_dpop_nonce');
+      await configure({ dPopNonce: 'off' });
+      expect(await endOf(redeem(combined({})))).to.equal('done');
+      for (const nonce of ['x', 7])
+        expect(await endOf(redeem(combined({ nonce })))).to.equal('use_attestation_challenge');
+    });
+  });
+
   it('counts once', async () => {
     const request = combined();
     await redeem(request);

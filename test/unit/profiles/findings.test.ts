@@ -78,6 +78,12 @@ describe('What somebody refuses of a configuration', () => {
     ['bearer tokens', { dPopRequired: false }, 'dPopRequired', { haip: true }],
     ['proofs without nonces', { dPopNonce: 'off' }, 'dPopNonce', { haip: true }],
     ['nonces that wallets may leave out', { dPopNonce: 'optional' }, 'dPopNonce', { haip: true }],
+    [
+      'proofs of wallet attestations without challenges',
+      { attestationChallenge: 'optional' },
+      'attestationChallenge',
+      { haip: true },
+    ],
     ['servers of others', { authServers: ['https://as.example'] }, 'authServers', { haip: false }],
     [
       'bearer tokens of the chained server',
