@@ -6,11 +6,18 @@ import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
 import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
 import { withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { mdocValidity, protocolClaims, sdJwtTimes } from '../../domain/issuance/credential.ts';
+import {
+  drawnWithin,
+  type ExpiryRange,
+  expiryRanges,
+  mdocValidity,
+  protocolClaims,
+  sdJwtTimes,
+} from '../../domain/issuance/credential.ts';
 import { type CopyTraits, repeatsSalt, sharingTimes } from '../../domain/issuance/linkable-copies.ts';
 import { mdocElements } from '../../domain/issuance/mdoc-claims.ts';
 import { vctOf } from '../../domain/issuance/metadata.ts';
-import { SPREAD_LIFETIME_SECONDS } from '../../domain/issuance/reuse-policy.ts';
+import { MIN_BATCH_LIFETIME_SECONDS } from '../../domain/issuance/reuse-policy.ts';
 import {
   documentSignerChain,
   type KeyChain,
@@ -54,6 +61,8 @@ type Prepared = {
   readonly seal: (signature: Uint8Array) => string;
 };
 
+type Prepare = (instance: CredentialInstance, range: ExpiryRange) => Prepared;
+
 /**
  * What follows from a key chain, kept by itself and not by its id: of a chain that is being rotated one step may see the key of now
  * and another the certificate of a moment ago, and a credential would carry a certificate that its signature is not by.
@@ -85,7 +94,8 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     const chain = pickKeyChain(await configured.keyChains(), 'signing', now, keyChainId ?? undefined);
     const making = { configured, configuration, lifeTime, claims, chain, now };
     const prepare = config.format === 'mso_mdoc' ? this.#mdoc(making) : this.#sdJwt(making);
-    const prepared = unlinkable(making, instances, prepare);
+    const ranges = expiryRanges(instances.length, [drawn(this.ports.random), drawn(this.ports.random)]);
+    const prepared = unlinkable(making, instances, ranges, prepare);
     const signatures = await this.ports.kms.signMany(
       signingKey(configured.tenantId, chain.active.key),
       prepared.map(({ toSign }) => toSign),
@@ -103,14 +113,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     this.ports.kms.assertReady(signingKey(configured.tenantId, chain.active.key));
   }
 
-  #sdJwt({
-    configured,
-    configuration,
-    lifeTime,
-    claims,
-    chain,
-    now,
-  }: Making): (of: CredentialInstance) => Prepared {
+  #sdJwt({ configured, configuration, lifeTime, claims, chain, now }: Making): Prepare {
     const { random } = this.ports;
     const { issuer } = configured;
     const header = madeOnce(headers, chain, () => headerOf(chain));
@@ -118,8 +121,9 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     const binary = binarySchemaOf(configured, configuration);
     const shown = binary === undefined ? claims : withDataUris(claims, binary);
     const vctIntegrity = hostedType(configured, configuration)?.integrity;
-    return ({ holderKey, status }) => {
-      const times = sdJwtTimes(now, lifeTime, header.isCertified ? chain.active : undefined, drawn(random));
+    return ({ holderKey, status }, range) => {
+      const signer = header.isCertified ? chain.active : undefined;
+      const times = sdJwtTimes(now, lifeTime, signer, drawnWithin(range, drawn(random)));
       const prepared = prepareSdJwt({
         header: header.encoded,
         alwaysVisible: protocolClaims({
@@ -138,7 +142,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     };
   }
 
-  #mdoc({ configuration, lifeTime, claims, chain, now }: Making): (of: CredentialInstance) => Prepared {
+  #mdoc({ configuration, lifeTime, claims, chain, now }: Making): Prepare {
     const { random } = this.ports;
     const { config } = configuration;
     const { signer, place, validity } = madeOnce(documentSigners, chain, () => documentSignerOf(chain));
@@ -147,10 +151,10 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     const fault =
       config.docType === DRIVING_LICENCE ? issuingPlaceFault(place, claimsByNamespace) : undefined;
     if (fault !== undefined) throw denied(`the key chain "${chain.id}" cannot sign this licence: ${fault}`);
-    return ({ holderKey, status }) => {
+    return ({ holderKey, status }, range) => {
       // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
       if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
-      const times = mdocValidity(now, lifeTime, validity, drawn(random));
+      const times = mdocValidity(now, lifeTime, validity, drawnWithin(range, drawn(random)));
       const prepared = prepareMdoc({
         docType: config.docType ?? '',
         claimsByNamespace,
@@ -175,9 +179,12 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
 function unlinkable(
   { chain, configuration, lifeTime }: Making,
   instances: readonly CredentialInstance[],
-  prepare: (of: CredentialInstance) => Prepared,
+  ranges: readonly ExpiryRange[],
+  prepare: Prepare,
 ): readonly Prepared[] {
-  const prepared = instances.map(prepare);
+  const prepareAt = (instance: CredentialInstance, position: number) =>
+    prepare(instance, ranges[position] ?? 'whole');
+  const prepared = instances.map(prepareAt);
   if (prepared.length < 2) return prepared;
   const common = madeOnce(signerBounds, chain, () => boundsOf(chain));
   const traits = () => prepared.map((copy) => copy.traits);
@@ -185,12 +192,13 @@ function unlinkable(
   for (let tries = 0; sharing.length > 0 && tries < MAX_DRAWS; tries++) {
     for (const position of sharing) {
       const instance = instances[position];
-      if (instance !== undefined) prepared[position] = prepare(instance);
+      if (instance !== undefined) prepared[position] = prepareAt(instance, position);
     }
     sharing = sharingTimes(traits(), common);
   }
   // What lives for minutes has fewer seconds to end at than some batches have copies; it is warned of.
-  const mayShare = !configuration.credentialReusePolicy && (lifeTime ?? Infinity) < SPREAD_LIFETIME_SECONDS;
+  const mayShare =
+    !configuration.credentialReusePolicy && (lifeTime ?? Infinity) < MIN_BATCH_LIFETIME_SECONDS;
   if (sharing.length > 0 && !mayShare) throw denied('copies of a batch would share a time');
   if (repeatsSalt(traits())) throw denied('copies of a batch would share a salt');
   return prepared;

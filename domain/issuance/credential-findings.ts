@@ -152,8 +152,8 @@ function validityFindings({ config, lifeTime, statusManagement }: CredentialConf
         rule: 'RFC 9901 section 10.1',
         member: 'lifeTime',
         concerns: 'holders, whose copies verifiers can link by their end',
-        message: 'the ends of copies that are issued together lie within two minutes',
-        change: `${SPREAD_LIFETIME_SECONDS} seconds or more spread them over more`,
+        message: 'the expiry times of copies that are issued together may lie within two minutes',
+        change: `set it to ${SPREAD_LIFETIME_SECONDS} seconds or more`,
       },
     ];
   }

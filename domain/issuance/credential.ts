@@ -9,7 +9,7 @@ const DAY = 24 * HOUR;
  * section 10.1, OpenID4VCI 1.0 section 15.4.1). Both are rounded down: to the day for lifetimes above two days, else to
  * the hour. Of less than two hours an hour cannot be taken away, so the end of each copy is drawn from the last tenth of
  * them instead. No credential counts longer than it was meant to.
- * @param drawn for this copy alone, from 0 to below 1.
+ * @param drawn for this copy alone, from 0 to below 1; `drawnWithin` spreads those of a batch.
  */
 export function credentialTimes(
   now: Date,
@@ -23,6 +23,33 @@ export function credentialTimes(
   const end = seconds + lifeTimeSeconds;
   if (lifeTimeSeconds >= 2 * HOUR) return { iat, exp: roundDown(end, unit) };
   return { iat, exp: end - Math.floor(drawn * (Math.floor(lifeTimeSeconds / 10) + 1)) };
+}
+
+/** The part of the range of expiry times from which that of a copy is drawn. */
+export type ExpiryRange = 'whole' | 'first third' | 'last third';
+
+/** A little less than a third: between the first and the last third lies more than a third of the range, also in whole seconds. */
+const THIRD = 0.332;
+
+/** @param random from 0 to below 1. @returns the same, within a part of the range. */
+export function drawnWithin(range: ExpiryRange, random: number): number {
+  if (range === 'whole') return random;
+  return range === 'first third' ? THIRD * random : 1 - THIRD * (1 - random);
+}
+
+/**
+ * Ranges for the expiry times of a batch. Drawn independently, the times of small batches often lie close together, which links the
+ * copies. So one is drawn from the first third, one from the last, and chance decides which copies these are.
+ * @param random two numbers from 0 to below 1.
+ */
+export function expiryRanges(count: number, random: readonly [number, number]): readonly ExpiryRange[] {
+  const ranges = Array.from({ length: count }, (): ExpiryRange => 'whole');
+  if (count < 2) return ranges;
+  const first = Math.floor(random[0] * count);
+  const last = (first + 1 + Math.floor(random[1] * (count - 1))) % count;
+  ranges[first] = 'first third';
+  ranges[last] = 'last third';
+  return ranges;
 }
 
 /**

@@ -69,8 +69,13 @@ type Judged = {
   readonly credentialReusePolicy?: CredentialReusePolicy | null | undefined;
 };
 
-/** Below it the ends of the copies of a batch lie so close together that they can be linked (RFC 9901 section 10.1). */
-export const SPREAD_LIFETIME_SECONDS = 1210;
+/**
+ * From this lifetime on the expiry times of a batch are always more than two minutes apart (RFC 9901 section 10.1): a third of their
+ * range, which is a tenth of the lifetime, lies between the earliest and the latest. A write warns below it.
+ */
+export const SPREAD_LIFETIME_SECONDS = 3600;
+/** From this lifetime on each of a hundred copies finds an expiry time of its own. Policies with batches need it. */
+export const MIN_BATCH_LIFETIME_SECONDS = 1210;
 
 /** What is wrong with the policy of a configuration: in itself, or beside its other members. */
 export function reusePolicyFaults(body: Judged): readonly FieldError[] {
@@ -122,8 +127,8 @@ function boundFaults(option: ReuseOption, { config, keyBinding, lifeTime }: Judg
     faults.push({ path: 'reissue_trigger_lifetime_left', message });
   }
   // ARF 3.0 ISSU_36
-  if (size !== undefined && lives !== undefined && lives < SPREAD_LIFETIME_SECONDS) {
-    const message = `needs a lifeTime of ${SPREAD_LIFETIME_SECONDS} seconds or more, so that copies cannot be linked by their end`;
+  if (size !== undefined && lives !== undefined && lives < MIN_BATCH_LIFETIME_SECONDS) {
+    const message = `needs a lifeTime of ${MIN_BATCH_LIFETIME_SECONDS} seconds or more, so that copies cannot be linked by their end`;
     faults.push({ path: 'batch_size', message });
   }
   return faults;

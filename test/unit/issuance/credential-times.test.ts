@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import {
   credentialTimes,
+  drawnWithin,
+  type ExpiryRange,
+  expiryRanges,
   mdocValidity,
   protocolClaims,
   sdJwtTimes,
@@ -112,6 +115,30 @@ describe('The end of a credential', () => {
       expect([Math.min(...ends), Math.max(...ends)]).to.deep.equal([first, last]);
       expect(new Set(ends).size).to.equal(last - first + 1);
     }
+  });
+
+  it('of the first and the last third are more than two minutes apart from one hour on', () => {
+    for (let lifeTime = 3600; lifeTime < 7200; lifeTime++) {
+      const end = (range: ExpiryRange, random: number) =>
+        credentialTimes(NOW, lifeTime, drawnWithin(range, random)).exp ?? 0;
+      // The larger what is drawn, the earlier the end.
+      expect(end('first third', LAST_DRAWN) - end('last third', 0), `${lifeTime}`).to.be.above(120);
+      expect(end('first third', 0) - seconds, `${lifeTime}`).to.equal(lifeTime);
+      expect(end('last third', LAST_DRAWN) - seconds).to.equal(lifeTime - Math.floor(lifeTime / 10));
+    }
+  });
+
+  it('is drawn from the first third for one copy of a batch and from the last for another, by chance', () => {
+    expect(expiryRanges(1, [0.9, 0.9])).to.deep.equal(['whole']);
+    const places = new Set<string>();
+    for (let one = 0; one < 1; one += 0.1) {
+      for (let other = 0; other < 1; other += 0.1) {
+        const ranges = expiryRanges(4, [one, other]);
+        expect(ranges.toSorted()).to.deep.equal(['first third', 'last third', 'whole', 'whole']);
+        places.add(ranges.join());
+      }
+    }
+    expect(places.size).to.equal(4 * 3);
   });
 
   it('is spread over more than two minutes from twenty minutes and ten seconds on', () => {

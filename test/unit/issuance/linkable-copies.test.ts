@@ -3,8 +3,9 @@ import sinon from 'sinon';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import { repeatsSalt, sharingTimes, tellingPlaces } from '../../../domain/issuance/linkable-copies.ts';
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
+import { readIssuerSigned } from '../../support/issuer-signed.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { aConfiguration, aFactory, anMdoc, aView, MDL_NAMESPACE } from './kit.ts';
+import { aConfiguration, aFactory, anMdoc, aView, MDL, MDL_NAMESPACE } from './kit.ts';
 
 const HOUR = 1_780_000_000 - (1_780_000_000 % 3600);
 const copy = (...times: number[]) => ({ times, salts: [] });
@@ -78,9 +79,35 @@ describe('A batch that could be linked', () => {
       );
     for (let round = 0; round < 5; round++) expect(new Set(await ends(60)).size).to.equal(60);
     sinon.stub(NodeRandom.prototype, 'bytes').callsFake((length) => Buffer.alloc(length, 7));
-    expect(await outcome(factory.make(aView(chain), configuration, claims, keys(2)))).to.equal(
+    // Of four copies two are drawn from the whole range, with the same outcome.
+    expect(await outcome(factory.make(aView(chain), configuration, claims, keys(4)))).to.equal(
       'credential_request_denied',
     );
+  });
+
+  it('has expiry times more than two minutes apart from a lifetime of one hour on, in both formats', async () => {
+    const { factory, chain } = await aFactory();
+    const view = aView(chain);
+    const endOf = (text: string) =>
+      JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).exp as number;
+    const spread = (ends: readonly number[]) => Math.max(...ends) - Math.min(...ends);
+    for (const lifeTime of [3600, 7199]) {
+      for (const count of [2, 3, 10]) {
+        for (let round = 0; round < 20; round++) {
+          const made = await factory.make(view, aConfiguration({ lifeTime }), claims, keys(count));
+          expect(spread(made.map(endOf)), `${count} copies of ${lifeTime} seconds`).to.be.above(120);
+        }
+      }
+    }
+    const mdoc = anMdoc(undefined, { lifeTime: 3600 });
+    const held = { [MDL_NAMESPACE]: { given_name: 'Ada' } };
+    for (let round = 0; round < 20; round++) {
+      const made = await factory.make(view, mdoc, held, keys(2));
+      const ends = made.map((text) => {
+        return readIssuerSigned(text, MDL).mso.validity.validUntil.getTime() / 1000;
+      });
+      expect(spread(ends)).to.be.above(120);
+    }
   });
 
   it('because it lives for minutes is issued where no policy forbids it, and warned of', async () => {

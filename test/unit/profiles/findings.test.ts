@@ -190,7 +190,8 @@ describe('What somebody refuses of a configuration', () => {
 
   it('of a credential: nothing of one that can end, hide and be proved', () => {
     expect(ofCredential(CREDENTIAL)).to.deep.equal([]);
-    expect(ofCredential({ ...CREDENTIAL, lifeTime: 1210 })).to.deep.equal([]);
+    expect(ofCredential({ ...CREDENTIAL, lifeTime: 3600 })).to.deep.equal([]);
+    expect(members(ofCredential({ ...CREDENTIAL, lifeTime: 3599 }))).to.deep.equal(['lifeTime']);
     expect(ofCredential({ ...CREDENTIAL, lifeTime: null, statusManagement: true })).to.deep.equal([]);
     const elsewhere = {
       ...CREDENTIAL,
