@@ -86,14 +86,14 @@ export function renderFailure(
   const { code, details } = failure;
   const rendering: Rendering = RENDERINGS[code];
   const { title } = rendering;
-  const { message, errors, intervalSeconds } = details;
+  const { message, errors, intervalSeconds, wayBack } = details;
   const wallet = {
     error: rendering[surface as 'vci' | 'oauth' | 'vp'] ?? rendering.wallet ?? code,
     ...(message === undefined ? {} : { error_description: printable(message) }),
     ...(intervalSeconds === undefined ? {} : { interval: intervalSeconds }),
   };
   const status = statusOf(code, surface, rendering);
-  const told = { status, title, detail: message ?? title, code, errors, wallet };
+  const told = { status, title, detail: message ?? title, code, errors, wallet, wayBack };
   const rendered = render(told, surface, requestId, reader);
   return { ...rendered, headers: { ...rendered.headers, ...headersOf(failure, surface) } };
 }
@@ -124,10 +124,11 @@ type Told = {
   readonly errors?: readonly FieldError[] | undefined;
   /** What the protocols of wallets say. */
   readonly wallet: object;
+  readonly wayBack?: Failure['details']['wayBack'];
 };
 
 function render(
-  { status, wallet, ...told }: Told,
+  { status, wallet, wayBack, ...told }: Told,
   surface: Surface,
   requestId: string,
   reader: Person | undefined,
@@ -135,7 +136,7 @@ function render(
   const headers = { 'Cache-Control': 'no-store' };
   const { title, detail, code, errors } = told;
   if (reader !== undefined) {
-    const page = errorPage({ status, detail, requestId }, reader);
+    const page = errorPage({ status, detail, requestId, wayBack }, reader);
     return { status, headers: { ...headers, ...page.headers }, contentType: PAGE_TYPE, body: page.text };
   }
   if (surface === 'admin' || surface === 'document') {

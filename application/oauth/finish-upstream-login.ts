@@ -70,7 +70,8 @@ export class FinishUpstreamLogin extends needs({
     this.ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
     const ended = await endWithout(this.ports, configured, outcome.authorization, outcome);
     if (ended === undefined) throw unknown();
-    if (await needsConfirmation(configured, authorization)) throw failureFor(outcome);
+    if (await needsConfirmation(configured, authorization))
+      throw failureFor(configured, authorization, outcome);
     return { location: ended, authorizationId: authorization.id };
   }
 

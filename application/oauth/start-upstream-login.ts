@@ -57,7 +57,7 @@ export class StartUpstreamLogin extends needs({
         // Nothing ends: who comes again when the provider is back is in time.
         const opened = moveOn(authorization, { isOpened: true });
         if (authorization.isOpened !== true) await store.commit(tenantId, { authorization: opened }, now);
-        throw failureFor(refused);
+        throw failureFor(configured, authorization, refused);
       }
       // The wallet is known and its request is good, so it may hear of it.
       const location = await endWithout(this.ports, configured, authorization, refused);

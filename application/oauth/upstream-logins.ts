@@ -1,10 +1,11 @@
 import type { ChainedAsConfig } from '../../domain/issuance/issuance-configuration.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
+import { destinationOf } from '../../domain/oauth/authorization-response.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { AuthorizationServerError, type AuthorizationServerFault } from '../ports/authorization-servers.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { Refused } from './wallet-responses.ts';
+import { type Refused, responseTo } from './wallet-responses.ts';
 
 /** Where the upstream provider sends the browser back to. */
 export function callbackAddress(configured: TenantConfiguration): string {
@@ -57,9 +58,21 @@ export function refusedBy(error: unknown): FailedLogin {
   throw error;
 }
 
-/** What the user is told in place of the wallet, when no browser may be sent there yet. */
-export function failureFor({ error, description }: Refused): Failure {
-  return new Failure(error === 'temporarily_unavailable' ? 'unavailable' : 'access_denied', description);
+/**
+ * The failure for a user whose browser may not be sent to the wallet unseen. Its page has a button that leads there with the error
+ * (RFC 6749 section 4.1.2.1), so that the wallet learns of it.
+ */
+export function failureFor(
+  configured: TenantConfiguration,
+  authorization: Authorization,
+  { error, description }: Refused,
+): Failure {
+  const { redirectUri = '' } = authorization.request;
+  const url = responseTo(configured, authorization, { error, description });
+  return new Failure(error === 'temporarily_unavailable' ? 'unavailable' : 'access_denied', {
+    message: description,
+    wayBack: { url, place: destinationOf(redirectUri) },
+  });
 }
 
 /** A name that came from outside, fit for a log. */

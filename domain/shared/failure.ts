@@ -69,6 +69,8 @@ export type FailureDetails = {
   readonly dpopNonce?: string;
   /** Value for an `OAuth-Client-Attestation-Challenge` header (attestation-based client authentication section 6.2). */
   readonly attestationChallenge?: string;
+  /** On a page for users: leads back to the wallet with the error. `place` is what users know the address by. */
+  readonly wayBack?: { readonly url: string; readonly place: string };
   /** Methods that the address does serve (RFC 9110 section 10.2.1). */
   readonly allow?: readonly string[];
   /** The client could have used HTTP Basic (RFC 6749 section 5.2). */

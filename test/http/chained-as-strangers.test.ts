@@ -21,23 +21,33 @@ describe('a login for whoever pushed a request', () => {
   });
   after(() => world.close());
 
-  describe('that fails shows the user why, and sends no browser to a stranger:', () => {
-    const expectReason = (shown: Visit, status: number, reason: string) => {
+  describe('that fails shows the user why, and a button back to the wallet in place of a redirect:', () => {
+    const expectReason = (shown: Visit, status: number, reason: string, error: string) => {
       expect([shown.status, shown.location]).to.deep.equal([status, undefined]);
-      expect(shown.text).to.include('<html').and.include(reason).and.not.include('evil.example');
+      expect(shown.text).to.include('<html').and.include(reason);
+      expect(shown.text).to.match(/<a [^>]*id="approve"[^>]*>Back to <bdi>evil\.example<\/bdi><\/a>/);
+      const [, href = ''] = /id="approve"[^>]* href="([^"]+)"/.exec(shown.text) ?? [];
+      const { origin, pathname, searchParams } = new URL(href.replaceAll('&#38;', '&'));
+      expect(`${origin}${pathname}`).to.equal('https://evil.example/take');
+      const { error_description, ...parameters } = Object.fromEntries(searchParams);
+      expect(error_description).to.equal(reason);
+      expect(parameters).to.deep.equal({
+        ...{ all: 'this', error, state: AUTHORIZATION_REQUEST.state },
+        iss: `${wallet.issuer}/chained-as`,
+      });
     };
 
-    const errors: readonly [string, number, string][] = [
-      ['access_denied', 400, 'the user was not logged in'],
-      ['temporarily_unavailable', 503, 'the login failed'],
-      ['login_required', 400, 'the login failed'],
+    const errors: readonly [string, number, string, string][] = [
+      ['access_denied', 400, 'the user was not logged in', 'access_denied'],
+      ['temporarily_unavailable', 503, 'the login failed', 'temporarily_unavailable'],
+      ['login_required', 400, 'the login failed', 'server_error'],
     ];
-    for (const [error, status, reason] of errors) {
+    for (const [error, status, reason, passed] of errors) {
       it(`${error} of the provider`, async () => {
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
         const back = await wallet.logIn(world.provider, browser, address, { deny: error });
-        expectReason(await browser.visit(back), status, reason);
+        expectReason(await browser.visit(back), status, reason, passed);
         expectPage(await browser.visit(back), UNKNOWN_LOGIN);
       });
     }
@@ -50,7 +60,12 @@ describe('a login for whoever pushed a request', () => {
         await world.configure(token, away);
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
-        expectReason(await browser.visit(address), 503, 'the login cannot be reached at the moment');
+        expectReason(
+          await browser.visit(address),
+          503,
+          'the login cannot be reached at the moment',
+          'temporarily_unavailable',
+        );
         expect(browser.lines).to.deep.equal([]);
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
         const { status, location } = await later(90, () => browser.visit(address));
@@ -67,7 +82,7 @@ describe('a login for whoever pushed a request', () => {
         const upstream = { issuer: bad.issuer, clientId: 'client' };
         await world.configure(token, { upstream, ...asItComes });
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
-        expectReason(await new Browser().visit(address), 400, 'the login failed');
+        expectReason(await new Browser().visit(address), 400, 'the login failed', 'server_error');
       } finally {
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
         await bad.close();
@@ -76,7 +91,7 @@ describe('a login for whoever pushed a request', () => {
       const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
       const back = new URL(await wallet.logIn(world.provider, browser, address));
       back.searchParams.set('code', 'made-up');
-      expectReason(await browser.visit(back.href), 400, 'the login failed');
+      expectReason(await browser.visit(back.href), 400, 'the login failed', 'server_error');
     });
   });
 

@@ -1,5 +1,6 @@
+import type { FailureDetails } from '../../../domain/shared/failure.ts';
 import { TEXTS } from './languages.ts';
-import { escapeHtml, fill } from './markup.ts';
+import { escapeHtml, fill, type Markup } from './markup.ts';
 import { type Page, type Person, page } from './page.ts';
 import type { Texts } from './texts/texts.ts';
 
@@ -18,10 +19,15 @@ const SAID: Readonly<Record<number, Said>> = {
 };
 
 /** What support needs. */
-type Failed = { readonly status: number; readonly detail: string; readonly requestId: string };
+type Failed = {
+  readonly status: number;
+  readonly detail: string;
+  readonly requestId: string;
+  readonly wayBack?: FailureDetails['wayBack'];
+};
 
-/** What users see where there is nothing else for them, and no safe way back to the wallet. */
-export function errorPage({ status, detail, requestId }: Failed, reader: Person): Page {
+/** What users see where there is nothing else for them. The button of `wayBack` leads to the wallet. */
+export function errorPage({ status, detail, requestId, wayBack }: Failed, reader: Person): Page {
   const texts = TEXTS[reader.language];
   const { title, advice } = SAID[status] ?? REFUSED;
   return page({
@@ -30,10 +36,15 @@ export function errorPage({ status, detail, requestId }: Failed, reader: Person)
     title: texts[title],
     main: `<h1>${escapeHtml(texts[title])}</h1>
 <p role="alert">${escapeHtml(texts[advice])}</p>
-<p class="note">${fill(texts.reference, { id: escapeHtml(requestId) })}</p>
+${wayBack === undefined ? '' : buttonTo(wayBack, texts)}<p class="note">${fill(texts.reference, { id: escapeHtml(requestId) })}</p>
 <details class="note">
 <summary>${escapeHtml(texts.details)}</summary>
 <p lang="en">${escapeHtml(detail)}</p>
 </details>`,
   });
+}
+
+function buttonTo({ url, place }: NonNullable<FailureDetails['wayBack']>, { backTo }: Texts): Markup {
+  const text = fill(backTo, { place: `<bdi>${escapeHtml(place)}</bdi>` });
+  return `<p class="actions"><a class="button primary" id="approve" rel="noreferrer" href="${escapeHtml(url)}">${text}</a></p>\n`;
 }

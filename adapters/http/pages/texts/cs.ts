@@ -40,6 +40,7 @@ export const cs: Texts = {
   forWallet: 'Tento odkaz je určen pro vaši peněženku',
   notFoundAdvice: 'Zkontrolujte adresu. Pokud vám odkaz někdo poslal, požádejte o nový.',
   refusedAdvice: 'Vraťte se do své peněženky a začněte znovu.',
+  backTo: 'Zpět na {place}',
   busyAdvice: 'Počkejte minutu a zkuste to znovu.',
   internalAdvice: 'Zkuste to znovu. Pokud se to bude opakovat, sdělte podpoře níže uvedené číslo.',
   forWalletAdvice:

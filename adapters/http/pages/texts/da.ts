@@ -39,6 +39,7 @@ export const da: Texts = {
   forWallet: 'Dette link er til din tegnebog',
   notFoundAdvice: 'Kontrollér adressen. Hvis nogen har sendt dig linket, så bed om et nyt.',
   refusedAdvice: 'Gå tilbage til din tegnebog og begynd forfra.',
+  backTo: 'Tilbage til {place}',
   busyAdvice: 'Vent et minut, og prøv så igen.',
   internalAdvice: 'Prøv igen. Hvis det sker igen, så oplys referencen nedenfor til supporten.',
   forWalletAdvice: 'Scan QR-koden med din tegnebogsapp, eller åbn linket på den enhed, hvor din tegnebog er.',

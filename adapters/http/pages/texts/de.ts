@@ -41,6 +41,7 @@ export const de: Texts = {
   notFoundAdvice:
     'Prüfen Sie die Adresse. Wenn Ihnen jemand den Link geschickt hat, bitten Sie um einen neuen.',
   refusedAdvice: 'Gehen Sie zurück zu Ihrer Wallet und beginnen Sie von vorn.',
+  backTo: 'Zurück zu {place}',
   busyAdvice: 'Warten Sie eine Minute und versuchen Sie es dann erneut.',
   internalAdvice:
     'Versuchen Sie es erneut. Wenn es wieder geschieht, nennen Sie dem Support die Referenz unten.',

@@ -38,6 +38,7 @@ export const en = {
   forWallet: 'This link is for your wallet',
   notFoundAdvice: 'Check the address. If somebody sent you the link, ask for a new one.',
   refusedAdvice: 'Go back to your wallet and start again.',
+  backTo: 'Back to {place}',
   busyAdvice: 'Wait a minute, then try again.',
   internalAdvice: 'Try again. If it happens again, tell support the reference below.',
   forWalletAdvice:

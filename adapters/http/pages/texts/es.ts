@@ -40,6 +40,7 @@ export const es: Texts = {
   forWallet: 'Este enlace es para su cartera',
   notFoundAdvice: 'Compruebe la dirección. Si alguien le envió el enlace, pida uno nuevo.',
   refusedAdvice: 'Vuelva a su cartera y empiece de nuevo.',
+  backTo: 'Volver a {place}',
   busyAdvice: 'Espere un minuto y vuelva a intentarlo.',
   internalAdvice:
     'Vuelva a intentarlo. Si ocurre otra vez, comunique al servicio de asistencia la referencia indicada abajo.',

@@ -39,6 +39,7 @@ export const et: Texts = {
   forWallet: 'See link on mõeldud teie kukrule',
   notFoundAdvice: 'Kontrollige aadressi. Kui keegi saatis teile lingi, paluge uut.',
   refusedAdvice: 'Minge tagasi oma kukrusse ja alustage uuesti.',
+  backTo: 'Tagasi: {place}',
   busyAdvice: 'Oodake minut ja proovige siis uuesti.',
   internalAdvice: 'Proovige uuesti. Kui see kordub, teatage kasutajatoele allolev viide.',
   forWalletAdvice: 'Skannige QR-kood oma kukrurakendusega või avage link seadmes, kus on teie kukkur.',

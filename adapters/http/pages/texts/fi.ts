@@ -39,6 +39,7 @@ export const fi: Texts = {
   forWallet: 'Tämä linkki on tarkoitettu lompakollesi',
   notFoundAdvice: 'Tarkista osoite. Jos joku lähetti sinulle linkin, pyydä uusi.',
   refusedAdvice: 'Palaa lompakkoosi ja aloita alusta.',
+  backTo: 'Takaisin: {place}',
   busyAdvice: 'Odota minuutti ja yritä sitten uudelleen.',
   internalAdvice: 'Yritä uudelleen. Jos niin käy taas, ilmoita alla oleva viite tukeen.',
   forWalletAdvice:

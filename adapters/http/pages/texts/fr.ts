@@ -39,6 +39,7 @@ export const fr: Texts = {
   forWallet: 'Ce lien est destiné à votre portefeuille',
   notFoundAdvice: 'Vérifiez l’adresse. Si quelqu’un vous a envoyé le lien, demandez-en un nouveau.',
   refusedAdvice: 'Retournez à votre portefeuille et recommencez.',
+  backTo: 'Retour à {place}',
   busyAdvice: 'Attendez une minute, puis réessayez.',
   internalAdvice: 'Réessayez. Si cela se reproduit, communiquez la référence ci-dessous à l’assistance.',
   forWalletAdvice:

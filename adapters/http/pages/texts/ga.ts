@@ -41,6 +41,7 @@ export const ga: Texts = {
   forWallet: 'Is do do thiachóg an nasc seo',
   notFoundAdvice: 'Seiceáil an seoladh. Má sheol duine éigin an nasc chugat, iarr ceann nua.',
   refusedAdvice: 'Téigh ar ais chuig do thiachóg agus tosaigh arís.',
+  backTo: 'Ar ais chuig {place}',
   busyAdvice: 'Fan nóiméad, ansin bain triail eile as.',
   internalAdvice:
     'Bain triail eile as. Má tharlaíonn sé arís, tabhair an uimhir thagartha thíos don lucht tacaíochta.',

@@ -39,6 +39,7 @@ export const hr: Texts = {
   forWallet: 'Ova je poveznica za vašu lisnicu',
   notFoundAdvice: 'Provjerite adresu. Ako vam je netko poslao poveznicu, zatražite novu.',
   refusedAdvice: 'Vratite se u svoju lisnicu i počnite ispočetka.',
+  backTo: 'Natrag na {place}',
   busyAdvice: 'Pričekajte minutu pa pokušajte ponovno.',
   internalAdvice: 'Pokušajte ponovno. Ako se opet dogodi, podršci navedite referentni broj u nastavku.',
   forWalletAdvice:

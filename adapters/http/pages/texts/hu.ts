@@ -40,6 +40,7 @@ export const hu: Texts = {
   forWallet: 'Ez a hivatkozás a tárcájának szól',
   notFoundAdvice: 'Ellenőrizze a címet. Ha valaki küldte Önnek a hivatkozást, kérjen újat.',
   refusedAdvice: 'Menjen vissza a tárcájához, és kezdje újra.',
+  backTo: 'Vissza ide: {place}',
   busyAdvice: 'Várjon egy percet, majd próbálja újra.',
   internalAdvice: 'Próbálja újra. Ha ismét előfordul, adja meg az ügyfélszolgálatnak az alábbi azonosítót.',
   forWalletAdvice:

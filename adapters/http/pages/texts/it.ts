@@ -39,6 +39,7 @@ export const it: Texts = {
   forWallet: 'Questo link è per il suo portafoglio',
   notFoundAdvice: 'Controlli l’indirizzo. Se qualcuno le ha inviato il link, ne chieda uno nuovo.',
   refusedAdvice: 'Torni al suo portafoglio e ricominci.',
+  backTo: 'Torna a {place}',
   busyAdvice: 'Aspetti un minuto, poi riprovi.',
   internalAdvice: 'Riprovi. Se succede di nuovo, comunichi all’assistenza il riferimento qui sotto.',
   forWalletAdvice:

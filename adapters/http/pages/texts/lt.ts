@@ -39,6 +39,7 @@ export const lt: Texts = {
   forWallet: 'Ši nuoroda skirta jūsų piniginei',
   notFoundAdvice: 'Patikrinkite adresą. Jei nuorodą jums kas nors atsiuntė, paprašykite naujos.',
   refusedAdvice: 'Grįžkite į savo piniginę ir pradėkite iš naujo.',
+  backTo: 'Grįžti į {place}',
   busyAdvice: 'Palaukite minutę ir bandykite dar kartą.',
   internalAdvice:
     'Bandykite dar kartą. Jei tai pasikartos, pagalbos tarnybai nurodykite toliau pateiktą numerį.',

@@ -39,6 +39,7 @@ export const lv: Texts = {
   forWallet: 'Šī saite ir paredzēta jūsu makam',
   notFoundAdvice: 'Pārbaudiet adresi. Ja saiti jums kāds atsūtīja, palūdziet jaunu.',
   refusedAdvice: 'Atgriezieties savā makā un sāciet no jauna.',
+  backTo: 'Atpakaļ uz {place}',
   busyAdvice: 'Pagaidiet minūti un mēģiniet vēlreiz.',
   internalAdvice: 'Mēģiniet vēlreiz. Ja tas atkārtojas, nosauciet atbalsta dienestam zemāk norādīto numuru.',
   forWalletAdvice: 'Noskenējiet QR kodu ar sava maka lietotni vai atveriet saiti ierīcē, kurā ir jūsu maks.',

@@ -39,6 +39,7 @@ export const mt: Texts = {
   forWallet: 'Din il-link hija għall-kartiera tiegħek',
   notFoundAdvice: 'Iċċekkja l-indirizz. Jekk xi ħadd bagħatlek il-link, itlob waħda ġdida.',
   refusedAdvice: 'Mur lura fil-kartiera tiegħek u erġa’ ibda.',
+  backTo: 'Lura għal {place}',
   busyAdvice: 'Stenna minuta, imbagħad erġa’ pprova.',
   internalAdvice: 'Erġa’ pprova. Jekk jerġa’ jiġri, agħti lill-appoġġ in-numru ta’ referenza ta’ hawn taħt.',
   forWalletAdvice:

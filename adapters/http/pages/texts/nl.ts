@@ -39,6 +39,7 @@ export const nl: Texts = {
   forWallet: 'Deze link is voor uw wallet',
   notFoundAdvice: 'Controleer het adres. Als iemand u de link heeft gestuurd, vraag dan om een nieuwe.',
   refusedAdvice: 'Ga terug naar uw wallet en begin opnieuw.',
+  backTo: 'Terug naar {place}',
   busyAdvice: 'Wacht een minuut en probeer het dan opnieuw.',
   internalAdvice: 'Probeer het opnieuw. Als het weer gebeurt, geef de helpdesk dan de referentie hieronder.',
   forWalletAdvice:

@@ -39,6 +39,7 @@ export const pl: Texts = {
   forWallet: 'Ten link jest przeznaczony dla portfela',
   notFoundAdvice: 'Proszę sprawdzić adres. Jeśli ktoś przysłał ten link, proszę poprosić o nowy.',
   refusedAdvice: 'Proszę wrócić do portfela i zacząć od nowa.',
+  backTo: 'Powrót do {place}',
   busyAdvice: 'Proszę odczekać minutę i spróbować ponownie.',
   internalAdvice:
     'Proszę spróbować ponownie. Jeśli to się powtórzy, proszę podać pomocy technicznej poniższy numer.',

@@ -40,6 +40,7 @@ export const pt: Texts = {
   forWallet: 'Esta ligação é para a sua carteira',
   notFoundAdvice: 'Verifique o endereço. Se alguém lhe enviou a ligação, peça uma nova.',
   refusedAdvice: 'Volte à sua carteira e comece de novo.',
+  backTo: 'Voltar para {place}',
   busyAdvice: 'Espere um minuto e tente novamente.',
   internalAdvice: 'Tente novamente. Se voltar a acontecer, indique ao apoio a referência abaixo.',
   forWalletAdvice:

@@ -40,6 +40,7 @@ export const ro: Texts = {
   forWallet: 'Acest link este pentru portofelul dumneavoastră',
   notFoundAdvice: 'Verificați adresa. Dacă cineva v-a trimis linkul, cereți unul nou.',
   refusedAdvice: 'Întoarceți-vă la portofel și începeți din nou.',
+  backTo: 'Înapoi la {place}',
   busyAdvice: 'Așteptați un minut, apoi încercați din nou.',
   internalAdvice:
     'Încercați din nou. Dacă se repetă, comunicați serviciului de asistență referința de mai jos.',

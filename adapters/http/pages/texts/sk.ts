@@ -40,6 +40,7 @@ export const sk: Texts = {
   forWallet: 'Tento odkaz je určený pre vašu peňaženku',
   notFoundAdvice: 'Skontrolujte adresu. Ak vám odkaz niekto poslal, požiadajte o nový.',
   refusedAdvice: 'Vráťte sa do svojej peňaženky a začnite znova.',
+  backTo: 'Späť na {place}',
   busyAdvice: 'Počkajte minútu a skúste to znova.',
   internalAdvice: 'Skúste to znova. Ak sa to zopakuje, oznámte podpore číslo uvedené nižšie.',
   forWalletAdvice:

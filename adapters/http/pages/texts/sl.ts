@@ -40,6 +40,7 @@ export const sl: Texts = {
   forWallet: 'Ta povezava je za vašo denarnico',
   notFoundAdvice: 'Preverite naslov. Če vam je nekdo poslal povezavo, prosite za novo.',
   refusedAdvice: 'Vrnite se v svojo denarnico in začnite znova.',
+  backTo: 'Nazaj na {place}',
   busyAdvice: 'Počakajte minuto in poskusite znova.',
   internalAdvice: 'Poskusite znova. Če se to ponovi, podpori sporočite spodnjo številko.',
   forWalletAdvice:

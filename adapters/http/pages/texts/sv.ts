@@ -39,6 +39,7 @@ export const sv: Texts = {
   forWallet: 'Den här länken är till din plånbok',
   notFoundAdvice: 'Kontrollera adressen. Om någon skickade länken till dig, be om en ny.',
   refusedAdvice: 'Gå tillbaka till din plånbok och börja om.',
+  backTo: 'Tillbaka till {place}',
   busyAdvice: 'Vänta en minut och försök sedan igen.',
   internalAdvice: 'Försök igen. Om det händer igen, uppge referensen nedan för supporten.',
   forWalletAdvice:
