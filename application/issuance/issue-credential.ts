@@ -26,6 +26,7 @@ import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
 import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { Random } from '../ports/random.ts';
+import { RefusedAttempts, type Tell } from '../sessions/refused-attempts.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
 import { revoking } from './active-set.ts';
 import { BatchMaker, handedOut } from './batch-maker.ts';
@@ -33,7 +34,6 @@ import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
-import { RefusedAttempts, type Tell } from './refused-attempts.ts';
 import { limitOf, withinLimit } from './room.ts';
 import { WalletFollower } from './wallet-follower.ts';
 

@@ -11,10 +11,10 @@ import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
 import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { ServiceSettings } from '../ports/settings.ts';
+import { RefusedAttempts, type Tell } from '../sessions/refused-attempts.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { CredentialMessages, type Seal, sealPlain } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
-import { RefusedAttempts, type Tell } from './refused-attempts.ts';
 
 /** The two published forms of the endpoint: that of OpenID4VCI 1.0, and an older one by GET. */
 export type DeferredForm =

@@ -1,17 +1,21 @@
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
+import { readRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import {
   AUTHORIZATION_CODE_GRANT,
   REFRESH_TOKEN_GRANT,
   readTokenRequest,
   type TokenRequest,
 } from '../../domain/oauth/token-request.ts';
-import type { TenantId } from '../../domain/shared/ids.ts';
+import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
+import { Clock } from '../ports/clock.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
+import { Store } from '../ports/store.ts';
+import { RefusedAttempts } from '../sessions/refused-attempts.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import type { OAuthRequest } from './oauth-callers.ts';
 import { RedeemCode } from './redeem-code.ts';
-import { RedeemGrant } from './redeem-grant.ts';
+import { hashCode, RedeemGrant } from './redeem-grant.ts';
 import { RefreshAccess } from './refresh-access.ts';
 import type { TokenAnswer } from './token-issuer.ts';
 
@@ -21,10 +25,31 @@ export class AnswerTokenRequest extends needs({
   redeemCode: RedeemCode,
   refreshAccess: RefreshAccess,
   tenantConfigurations: TenantConfigurations,
+  refusedAttempts: RefusedAttempts,
+  store: Store,
+  clock: Clock,
   settings: ServiceSettings,
 }) {
-  /** @throws Failure `invalid_request`, `unsupported_grant_type`, and what the grants throw. */
+  /**
+   * A rejected request whose code or refresh token is valid is noted with its session.
+   * @throws Failure `invalid_request`, `unsupported_grant_type`, and what the grants throw.
+   */
   async execute(
+    tenantId: TenantId,
+    server: AuthorizationServer,
+    request: OAuthRequest,
+  ): Promise<TokenAnswer> {
+    try {
+      return await this.#answer(tenantId, server, request);
+    } catch (error) {
+      await this.ports.refusedAttempts.note(tenantId, request.requestId, error, () =>
+        this.#sessionOf(tenantId, server, request),
+      );
+      throw error;
+    }
+  }
+
+  async #answer(
     tenantId: TenantId,
     server: AuthorizationServer,
     request: OAuthRequest,
@@ -39,6 +64,28 @@ export class AnswerTokenRequest extends needs({
       default:
         return redeemGrant.execute(tenantId, request, wanted);
     }
+  }
+
+  /** @returns undefined unless the request has a code that can be redeemed, or a refresh token that can be used. */
+  async #sessionOf(
+    tenantId: TenantId,
+    server: AuthorizationServer,
+    { form }: OAuthRequest,
+  ): Promise<PublicId | undefined> {
+    const { store, clock, settings } = this.ports;
+    const now = clock.now();
+    const reads = store.read(tenantId);
+    const { 'pre-authorized_code': preAuthorized, code = preAuthorized, refresh_token: text } = form;
+    if (code !== undefined) {
+      const grant = (await reads.grantByCode(hashCode(code)))?.grant;
+      const isValid = grant?.server === server && grant.consumedAt === null && grant.expiresAt > now;
+      return isValid ? grant.publicId : undefined;
+    }
+    const token =
+      text === undefined ? undefined : readRefreshToken(settings.refreshTokenKeys, tenantId, text);
+    const grant = token && (await reads.grant(token.grantId))?.grant;
+    const isValid = grant?.server === server && grant.revokedAt === null && grant.expiresAt > now;
+    return isValid ? grant.publicId : undefined;
   }
 
   /** Who calls where no tenant is learns that, whatever else is wrong. */

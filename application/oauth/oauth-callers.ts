@@ -17,6 +17,8 @@ import { DpopProofs } from './dpop-proofs.ts';
 export type OAuthRequest = Omit<ClientCredentials, 'dpop'> & {
   /** Every `DPoP` header field. */
   readonly dpop: readonly string[];
+  /** Names the request in the log. */
+  readonly requestId?: string;
 };
 
 /** The endpoints of an authorization server that wallets post to, below its issuer. */

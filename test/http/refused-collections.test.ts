@@ -3,7 +3,7 @@ import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
-import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { CLIENT_ID, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const CARD = {
@@ -62,6 +62,82 @@ describe('A wallet that is refused while it collects', () => {
     const { updatedAt } = await shown();
     await wallet.request(accessToken, 'card', { body: wrong() });
     expect((await shown()).updatedAt).to.equal(updatedAt);
+  });
+
+  describe('at the token endpoint with a valid code', () => {
+    const offered = async (more: object = {}) => {
+      const body = { ...offerBody('card'), ...more };
+      const { uri, session } = await created(service, token, '/issuer/offer', body);
+      const wallet = new RawWallet(service, 'acme');
+      const attempts = async () =>
+        (await service.call('GET', `/session/${session}`, { token })).body.attempts;
+      return { wallet, uri, attempts };
+    };
+
+    it('leaves a wrong transaction code, then gets its token', async () => {
+      const { wallet, uri, attempts } = await offered({ tx_code: '4711' });
+      const code = await wallet.code(uri);
+      for (const tx_code of ['0000', '']) {
+        const refused = await wallet.redeem(code, tx_code === '' ? {} : { tx_code });
+        expect(refused.status).to.equal(400);
+      }
+      const [first, second, ...more] = await attempts();
+      expect([first.code, first.reason, more.length]).to.deep.equal([
+        'invalid_grant',
+        'the tx_code is wrong',
+        0,
+      ]);
+      expect(first.requestId).to.be.a('string');
+      expect(second.code).to.be.oneOf(['invalid_request', 'invalid_grant']);
+      expect((await wallet.redeem(code, { tx_code: '4711' })).status).to.equal(200);
+      expect(await attempts()).to.have.length(2);
+    });
+
+    it('leaves that the DPoP proof was missing, and that a used or unknown code was sent not', async () => {
+      const { wallet, uri, attempts } = await offered();
+      const code = await wallet.code(uri);
+      expect((await wallet.redeem('unknown')).status).to.equal(400);
+      expect((await wallet.redeem(code, {}, {})).status).to.equal(400);
+      expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal([
+        'invalid_dpop_proof',
+      ]);
+      expect((await wallet.redeem(code)).status).to.equal(200);
+      expect((await new RawWallet(service, 'acme').redeem(code)).status).to.equal(400);
+      expect(await attempts()).to.have.length(1);
+    });
+
+    it('leaves that the code verifier was wrong, and that a refresh came without a proof', async () => {
+      const { wallet, uri, attempts } = await offered({ flow: 'authorization_code' });
+      const code = await wallet.authorize(await wallet.push(uri, 'card'));
+      expect((await wallet.redeemCode(code, { code_verifier: 'x'.repeat(43) })).status).to.equal(400);
+      const { body } = await wallet.redeemCode(code);
+      expect((await wallet.refresh(body.refresh_token, { client_id: CLIENT_ID }, {})).status).to.equal(400);
+      expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal([
+        ...['invalid_grant', 'invalid_dpop_proof'],
+      ]);
+    });
+
+    it('leaves that the wallet attestation was missing, and no step that every wallet takes', async () => {
+      await created(service, token, '/issuer/config', {
+        ...{
+          display: [{ name: 'Acme', locale: 'en' }],
+          walletAttestationRequired: true,
+          dPopNonce: 'required',
+        },
+        walletClients: [{ client_id: 'https://other.example', jwks: { keys: [newKey().jwk] } }],
+      });
+      const { wallet, uri, attempts } = await offered();
+      const code = await wallet.code(uri);
+      expect((await wallet.redeem(code)).body.error).to.equal('invalid_client');
+      await created(service, token, '/issuer/config', {
+        ...{ display: [{ name: 'Acme', locale: 'en' }], dPopNonce: 'required' },
+      });
+      expect((await wallet.redeem(code)).body.error).to.equal('use_dpop_nonce');
+      await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+      expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal([
+        'invalid_client',
+      ]);
+    });
   });
 
   it('leaves nothing without a token that is believed', async () => {

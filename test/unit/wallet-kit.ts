@@ -14,7 +14,6 @@ import { IssueCredential } from '../../application/issuance/issue-credential.ts'
 import { GetIssuerMetadata } from '../../application/issuance/issuer-metadata.ts';
 import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
-import { RefusedAttempts } from '../../application/issuance/refused-attempts.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
 import { SubjectFingerprints } from '../../application/issuance/subject-fingerprints.ts';
 import { WalletFollower } from '../../application/issuance/wallet-follower.ts';
@@ -54,6 +53,7 @@ import { WalletAuthenticator } from '../../application/oauth/wallet-authenticato
 import { WalletProviderTrust } from '../../application/oauth/wallet-provider-trust.ts';
 import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
 import type { TenantRepositories } from '../../application/ports/repositories.ts';
+import { RefusedAttempts } from '../../application/sessions/refused-attempts.ts';
 import { SessionNotes } from '../../application/sessions/session-notes.ts';
 import { FulfilRevocations } from '../../application/status-lists/fulfil-revocations.ts';
 import { RevokeBySubject } from '../../application/status-lists/revoke-by-subject.ts';

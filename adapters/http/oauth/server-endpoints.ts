@@ -17,6 +17,7 @@ export function oauthRequest(form: Readonly<Record<string, string>>, request: Ra
     dpop: headerValues(request, 'dpop'),
     attestation: headerValues(request, 'oauth-client-attestation'),
     attestationPop: headerValues(request, 'oauth-client-attestation-pop'),
+    requestId: request.requestId,
   };
 }
 

@@ -130,7 +130,9 @@ export const SessionView = z
     attempts: z
       .array(AttemptView)
       .optional()
-      .describe('Requests of wallets for a credential of this session that were refused: the first 20'),
+      .describe(
+        'Requests of wallets for a token or a credential of this session that were rejected: the first 20. Token requests count if their code or refresh token is valid',
+      ),
     report: z.array(CheckView).optional().describe('The checks of each presentation, in their order'),
     deliveries: z.array(DeliveryView).optional().describe('Webhook calls and what came of them'),
     externalIssuer: z.string().optional().describe('The external authorization server of the user'),

@@ -4,13 +4,19 @@ import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
-import { SessionNotes } from '../sessions/session-notes.ts';
+import { SessionNotes } from './session-notes.ts';
 
 /** More are not kept of a session, so that a wallet that tries without end writes no more either. */
 const MAX_ATTEMPTS = 20;
 
 /** Steps that every wallet takes, and what says nothing of the request. */
-const EXPECTED: readonly FailureCode[] = ['use_dpop_nonce', 'issuance_pending', 'unavailable', 'not_found'];
+const EXPECTED: readonly FailureCode[] = [
+  'use_dpop_nonce',
+  'use_attestation_challenge',
+  'issuance_pending',
+  'unavailable',
+  'not_found',
+];
 
 /** Says whose session a request is about, once its token was believed. */
 export type Tell = (publicId: PublicId) => void;
@@ -29,28 +35,34 @@ export class RefusedAttempts extends needs({ ...WORLD, sessionNotes: SessionNote
         publicId = told;
       });
     } catch (error) {
-      if (error instanceof Failure && publicId !== undefined && !EXPECTED.includes(error.code)) {
-        await this.#note(tenantId, publicId, requestId, error);
-      }
+      await this.note(tenantId, requestId, error, async () => publicId);
       throw error;
     }
   }
 
-  /** Whatever becomes of the note, the wallet is told what was wrong with its request. */
-  async #note(
+  /**
+   * Never throws: the wallet is told what was wrong with its request, whatever becomes of the note.
+   * @param error anything but a `Failure` is not noted.
+   * @param findSession undefined for a request that belongs to no session.
+   */
+  async note(
     tenantId: TenantId,
-    publicId: PublicId,
     requestId: string | undefined,
-    { code, message }: Failure,
+    error: unknown,
+    findSession: () => Promise<PublicId | undefined>,
   ): Promise<void> {
+    if (!(error instanceof Failure) || EXPECTED.includes(error.code)) return;
+    const { code, message } = error;
     const { store, clock, sessionNotes, log } = this.ports;
     const at = clock.now().toISOString();
     const attempt = { at, code, reason: message, ...(requestId !== undefined && { requestId }) };
     try {
+      const publicId = await findSession();
+      if (publicId === undefined) return;
       const { session } = (await store.read(tenantId).sessionByPublicId(publicId)) ?? {};
       if (session !== undefined) await sessionNotes.note(session, (outcome) => withAttempt(outcome, attempt));
-    } catch (error) {
-      log.error('a refused attempt was not noted', { tenantId, requestId }, error);
+    } catch (fault) {
+      log.error('a refused attempt was not noted', { tenantId, requestId }, fault);
     }
   }
 }
