@@ -162,7 +162,7 @@ describe('The status of a presented credential', () => {
         return { chain };
       },
     ],
-    'an expired token': ['status_invalid', () => ({ payload: { exp: world.seconds } })],
+    'an expired token': ['status_invalid', () => ({ payload: { exp: world.seconds - 60 } })],
     'a token from the future': ['status_invalid', () => ({ payload: { iat: world.seconds + 100 } })],
     'a token that begins tomorrow': ['status_invalid', () => ({ payload: { nbf: world.seconds + 86_400 } })],
     'a token for somebody else': ['status_invalid', () => ({ payload: { aud: 'https://other.example' } })],
