@@ -6,8 +6,6 @@ import type { RefusalReason } from '../../domain/shared/refusal.ts';
 /** Why a path does not hold. */
 export type PathFault = { readonly reason: RefusalReason; readonly detail: string };
 
-/** Clocks of others may be this wrong. */
-
 const ED25519 = '1.3.101.112';
 /** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519. */
 const SIGNATURE_ALGORITHMS = new Set([

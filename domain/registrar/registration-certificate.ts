@@ -17,7 +17,6 @@ const TYPE = 'rc-wrp+jwt';
 const MAX_LENGTH = 64 * 1024;
 const MAX_CREDENTIALS = 200;
 const MAX_CLAIMS = 1_000;
-/** How far clocks may differ. */
 
 /** A registration certificate that cannot be used. */
 export class RegistrationCertificateRefusal extends Error {

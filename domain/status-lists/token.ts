@@ -7,8 +7,6 @@ import { type EntryBits, isEntryBits } from './bits.ts';
 
 export const STATUS_LIST_JWT_TYPE = 'statuslist+jwt';
 
-/** How far the clock of an issuer may be ahead of this one. */
-
 export type StatusListToBuild = {
   /** The address under which the token is served and which credentials refer to. */
   readonly uri: string;

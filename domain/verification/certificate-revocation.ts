@@ -17,7 +17,6 @@ export const CertificateRevocationChoice = z
   );
 export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevocationChoice>>;
 
-/** Clocks of others may be this wrong. */
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHORT_LIVED_MS = 7 * DAY_MS;
 /** A list is asked for again after this, so that a revocation counts within it, whenever the next list was announced. */

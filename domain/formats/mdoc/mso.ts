@@ -11,7 +11,6 @@ const HASHES: ReadonlyMap<Cbor, string> = new Map([
   ['SHA-512', 'sha512'],
 ]);
 
-/** Clocks of others may be this wrong. */
 const TDATE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
 
 export type ValidityInfo = {

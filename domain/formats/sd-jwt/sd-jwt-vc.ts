@@ -7,8 +7,6 @@ import { readAlgorithm, readX5c } from '../jose/compact.ts';
 import { NEVER_DISCLOSABLE } from './claim-names.ts';
 import type { ProcessedClaims } from './disclosures.ts';
 
-/** Clocks of others may be this wrong. */
-
 /** What the issuer says about the credential itself. Times are NumericDates (RFC 7519 section 2). */
 export type SdJwtVc = {
   readonly vct: string;
