@@ -164,7 +164,7 @@ export const SettingsSchema = z.object({
   BODY_MEMORY: wholeNumber(8, 65_536)
     .default(64)
     .describe(
-      'MiB of request bodies that are held at once; half of it is for callers with an access token, of which one tenant may hold half, and one public address may hold an eighth. Beyond that the answer is 503. WORKERS have equal parts of it, at least 16 each',
+      'MiB of request bodies that are held at once; half of it is for callers with an access token, of which one tenant may hold half, and one public address may hold an eighth. Beyond that the answer is 503. WORKERS have equal parts of it, at least 20 each, so that one address can send the largest response of a wallet (2.5 MiB)',
     ),
   QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000)
     .default(500)

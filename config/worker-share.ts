@@ -2,8 +2,8 @@ import type { Settings } from './settings.ts';
 
 /** Fewer connections than this and requests of one worker wait for each other. */
 const LEAST_POOL = 4;
-/** What one worker needs so that callers with the largest bodies do not refuse each other. */
-const LEAST_BODY_MEMORY = 16;
+/** MiB that one worker needs so that one address can send the largest response of a wallet: an eighth is 2.5 MiB. */
+const LEAST_BODY_MEMORY = 20;
 
 /**
  * The settings of one of several workers: of what the whole service may open or hold it has its part. Not divided are

@@ -10,6 +10,7 @@ import {
   type EncryptionKeyPair,
   type HpkeMessage,
 } from '../../application/ports/encryption.ts';
+import { MAX_RESPONSE_BYTES } from '../../domain/formats/credential-size.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -22,7 +23,6 @@ import { RequestEncryptionKeys } from './request-encryption-keys.ts';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-const MAX_LENGTH = 1024 * 1024;
 const MAX_INFLATED_BYTES = 1024 * 1024;
 const MAX_HEADER_LENGTH = 32 * 1024;
 const MAX_READY_BYTES = 2 * 1024 * 1024;
@@ -66,7 +66,7 @@ export class NodeEncryption extends Encryption {
   }
 
   override decrypt(jwe: string, key: EncryptionKeyPair, options: DecryptionOptions = {}): string | undefined {
-    if (jwe.length > MAX_LENGTH) return undefined;
+    if (jwe.length > MAX_RESPONSE_BYTES) return undefined;
     const parts = jwe.split('.', 6);
     const [protectedHeader = '', encryptedKey, ...rest] = parts;
     // RFC 7518 section 4.6: direct agreement has no encrypted key.

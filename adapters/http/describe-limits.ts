@@ -1,3 +1,10 @@
+import { MAX_ITEMS } from '../../domain/formats/cbor/decode.ts';
+import { MAX_CLAIMS_LENGTH, MAX_PRESENTATION_LENGTH } from '../../domain/formats/credential-size.ts';
+import {
+  MAX_DISCLOSURE_MEMBERS,
+  MAX_DISCLOSURES,
+  MAX_ISSUER_MEMBERS,
+} from '../../domain/formats/sd-jwt/limits.ts';
 import { DEFAULT_BODY_LIMIT, type Route } from './route.ts';
 
 type Schema = {
@@ -42,8 +49,28 @@ export function describeLimits(routes: readonly Route[], document: object): stri
     '| Value | Limit |',
     '|---|---|',
     ...new Set([...queryLimits(document), ...values]),
+    '',
+    '| Credential or presentation | Limit |',
+    '|---|---|',
+    ...CREDENTIAL_LIMITS.map(([what, limit]) => `| ${what} | ${limit} |`),
   ].join('\n');
 }
+
+/** Limits of the formats, which hold for issued and for presented credentials alike. */
+const CREDENTIAL_LIMITS: readonly (readonly [string, string])[] = [
+  [
+    'A presentation of one credential: an SD-JWT with key binding, or the base64url of a DeviceResponse',
+    `at most ${MAX_PRESENTATION_LENGTH} characters`,
+  ],
+  [
+    'The claims of an issued credential, as they are encoded in it',
+    `at most ${MAX_CLAIMS_LENGTH} characters`,
+  ],
+  ['Disclosures of an SD-JWT', `at most ${MAX_DISCLOSURES}`],
+  ['Members and entries of the issuer-signed payload of an SD-JWT', `at most ${MAX_ISSUER_MEMBERS}`],
+  ['Members and entries of one disclosure', `at most ${MAX_DISCLOSURE_MEMBERS}`],
+  ['CBOR items of an mdoc, and of each of its elements', `at most ${MAX_ITEMS}`],
+];
 
 function callLimits({ method, path, body, bodyLimit = DEFAULT_BODY_LIMIT, rateLimit }: Route): string[] {
   if (body === undefined && rateLimit === undefined) return [];

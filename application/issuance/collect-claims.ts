@@ -1,6 +1,6 @@
 import { type Frame, readDisclosureFrame } from '../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { sdJwtFaults } from '../../domain/formats/sd-jwt/issue.ts';
-import { binaryFaults, hasBinaryClaims } from '../../domain/issuance/binary-claims.ts';
+import { binaryFaults, hasBinaryClaims, withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { paddedFrame } from '../../domain/issuance/frame-padding.ts';
 import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
@@ -79,13 +79,22 @@ function formatFaults({ configured, configuration, claims }: Issuable): readonly
   const isMdoc = config.format === 'mso_mdoc';
   const frame = frameOf(configured, configuration);
   const binary = binarySchemaOf(configured, configuration);
-  const faults = isMdoc
-    ? mdocFaults(config, claims)
-    : [...sdJwtFaults(claims, frame), ...(binary === undefined ? [] : binaryFaults(claims, binary))];
+  const faults = isMdoc ? mdocFaults(config, claims) : sdJwtClaimFaults(claims, frame, binary);
   if (faults.length > 0) return faults;
   const named = isMdoc ? mdocElements(config, claims) : claims;
   const missing = [...missingClaims(config, named), ...missingSubjects(named, configuration.subjectClaims)];
   return isMdoc ? missing : [...missing, ...brokenRules(typeRules(configuration.vct), claims, frame)];
+}
+
+/** Claims are judged in the form in which they are issued: data URIs are longer than the base64 that they are made of. */
+function sdJwtClaimFaults(
+  claims: JsonObject,
+  frame: Frame | undefined,
+  binary: JsonObject | undefined,
+): readonly SchemaFault[] {
+  if (binary === undefined) return sdJwtFaults(claims, frame);
+  const faults = binaryFaults(claims, binary);
+  return faults.length > 0 ? faults : sdJwtFaults(withDataUris(claims, binary), frame);
 }
 
 /** The frame of a configuration; undefined when nothing is selectively disclosable. */

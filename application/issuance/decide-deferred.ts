@@ -28,7 +28,7 @@ import { WalletFollower } from './wallet-follower.ts';
 /** A credential as a wallet takes it: an SD-JWT, or an mdoc in base64url. */
 const Credential = z
   .string()
-  .max(400_000)
+  .max(1_000_000)
   .regex(/^[A-Za-z0-9._~-]+$/, 'a compact SD-JWT or the base64url of an mdoc');
 
 export const DeferredCompletion = z

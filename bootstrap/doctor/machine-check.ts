@@ -52,7 +52,7 @@ function checkNode({ nodeVersion }: Machine): Finding {
 }
 
 function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: Machine): Finding {
-  const needed = WORKERS * (CACHE_MEMORY + BASE_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 16 : 0);
+  const needed = WORKERS * (CACHE_MEMORY + BASE_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
   const sizes = `up to ${needed} MiB are wanted (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
   if (needed > machine.memoryMib)
     return fault('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more');

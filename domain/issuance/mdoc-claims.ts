@@ -1,4 +1,5 @@
 import { readElementValue } from '../formats/mdoc/element-values.ts';
+import { assertMdocWithinLimits } from '../formats/mdoc/issue.ts';
 import { type FieldError, fieldFaults, invalidFields, invalidInput } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { CredentialConfig } from './credential-config.ts';
@@ -41,6 +42,7 @@ export function mdocFaults(config: CredentialConfig, claims: JsonObject): readon
       ),
     );
     if (faults.length > 0) throw invalidFields(faults);
+    assertMdocWithinLimits(elements);
   }, 'claims');
 }
 

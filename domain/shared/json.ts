@@ -124,8 +124,8 @@ const SHORT_TEXT = 64 * 1024;
 /** A megabyte of digits takes four milliseconds to read. */
 const ENDLESS_NUMBER = /(?:^|[\s:,[\-+.eE])[0-9]{1000}/;
 
-/** Looks for what counts, before anything is built. */
-function holdsAtMost(text: string, maxMembers: number): boolean {
+/** Counts members, entries and escapes before anything is built. */
+export function holdsAtMost(text: string, maxMembers: number): boolean {
   if (text.length > SHORT_TEXT && ENDLESS_NUMBER.test(text)) return false;
   const mark = /[,[{\\]/g;
   let members = 0;

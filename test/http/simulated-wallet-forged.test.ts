@@ -77,9 +77,9 @@ describe('a simulated wallet that is deceived', () => {
   });
 
   it('reads no endless answer, and tells of a call without an answer', async () => {
-    const { wallet: other, heard } = deceived(/./, () => ' '.repeat(6 * 1024 * 1024));
+    const { wallet: other, heard } = deceived(/./, () => ' '.repeat(21 * 1024 * 1024));
     expect(await saidOf(other.readOffer((await world.offer(['diploma'])).uri))).to.not.equal('taken');
-    expect(heard.at(-1)?.error).to.match(/more than 5242880 bytes/);
+    expect(heard.at(-1)?.error).to.match(/more than 20971520 bytes/);
     const gone = 'openid-credential-offer://?credential_offer_uri=http%3A%2F%2F127.0.0.1%3A9%2F';
     expect(await saidOf(other.readOffer(gone))).to.not.equal('taken');
     expect(heard.at(-1)).to.include({ url: 'http://127.0.0.1:9/' }).and.not.have.property('status');

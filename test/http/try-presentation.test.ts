@@ -90,8 +90,8 @@ describe('A question that is tried by its address', () => {
     expect([sentence.status, sentence.body.errors[0].path]).to.deep.equal([400, 'presentation']);
     expect(sentence.body.errors[0].message).to.match(/neither an SD-JWT VC nor an mdoc/);
     expect((await attempt('')).status).to.equal(400);
-    expect((await attempt('a'.repeat(1_000_001))).status).to.equal(400);
-    expect((await attempt('a'.repeat(1_100_000))).status).to.equal(413);
+    expect((await attempt('a'.repeat(2_400_001))).status).to.equal(400);
+    expect((await attempt('a'.repeat(2_700_000))).status).to.equal(413);
     expect((await attempt(card(), 'other')).status).to.equal(404);
     const broken = await attempt(`${'a'.repeat(600_000)}~`);
     expect(broken.body.presentations[0].queries[0].reason).to.equal('malformed');

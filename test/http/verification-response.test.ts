@@ -40,7 +40,7 @@ describe('a response to a presentation request', () => {
       [
         'N32 over the size limit',
         'plain',
-        (asked) => shop.post(asked, { vp_token: 'x'.repeat(1_100_000), state: state(asked) }),
+        (asked) => shop.post(asked, { vp_token: 'x'.repeat(2_700_000), state: state(asked) }),
         413,
       ],
       ['N33 without content', 'plain', (asked) => shop.post(asked, { state: state(asked) })],

@@ -150,7 +150,7 @@ describe('the share of one worker', () => {
   });
 
   it('suffices to work with, and is never more than what was set', () => {
-    expect(share({ WORKERS: '16' })).to.include({ DATABASE_POOL: 4, BODY_MEMORY: 16 });
+    expect(share({ WORKERS: '16' })).to.include({ DATABASE_POOL: 4, BODY_MEMORY: 20 });
     const small = { WORKERS: '16', DATABASE_POOL: '2', BODY_MEMORY: '8' };
     expect(share(small)).to.include({ DATABASE_POOL: 2, BODY_MEMORY: 8 });
   });

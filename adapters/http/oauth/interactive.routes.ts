@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { InteractiveAuthorization } from '../../../application/oauth/interactive-authorization.ts';
 import { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import { family, reply, route } from '../route.ts';
 import { ProtocolError, TenantPath } from '../shapes.ts';
 import { found, readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
@@ -19,9 +20,6 @@ const common = {
   access: 'public',
   params: TenantPath,
 } as const;
-
-/** Presentations are large. */
-const FORM_LIMIT = 1024 * 1024;
 
 const Details = {
   auth_session: z.string(),
@@ -78,7 +76,7 @@ export const interactiveRoutes = family(
         interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
       },
       bodyKind: 'form',
-      bodyLimit: FORM_LIMIT,
+      bodyLimit: MAX_RESPONSE_BYTES,
       rateLimit: { group: 'token', perAddress: true },
       responses: {
         200: z.union([Code, EarlierCode, EarlierInteraction]),

@@ -1,19 +1,20 @@
 import { z } from 'zod';
 import { TryPresentation } from '../../../application/verification/try-presentation.ts';
+import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
 import { SUPPORTED_FORMATS } from '../../../domain/verification/dcql/formats.ts';
 import { family, reply, route } from '../route.ts';
 import { CheckView } from '../sessions/session-reasons.view.ts';
 
-/** A presentation with a portrait; see the limits of the formats. */
-const BODY_LIMIT = 1024 * 1024;
+/** A DeviceResponse with the largest portrait, in hexadecimal. */
+const MAX_PASTED_LENGTH = 2_400_000;
 
 const PresentationToTry = z
   .object({
     presentation: z
       .string()
       .min(1)
-      .max(1_000_000)
+      .max(MAX_PASTED_LENGTH)
       .describe(
         'An SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an IssuerSigned (ISO/IEC 18013-5) in base64url, ' +
           'base64 or hexadecimal; or a vp_token in JSON, also within what the Digital Credentials API returns',
@@ -72,7 +73,7 @@ export const presentationTrialRoutes = family({ tryPresentation: TryPresentation
     access: { anyOf: ['presentation:manage'] },
     params: z.object({ id: z.string().max(128) }),
     body: PresentationToTry,
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: MAX_RESPONSE_BYTES,
     example: { presentation: 'eyJhbGciOiJFUzI1NiJ9.eyJ2Y3QiOiJ1cm46ZXVkaTpwaWQ6MSJ9.c2lnbmF0dXJl~' },
     responses: { 200: TrialView, 404: 'There is no such configuration' },
     async handle({ caller, params: { id }, body: { presentation } }) {

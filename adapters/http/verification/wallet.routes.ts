@@ -5,6 +5,7 @@ import {
   ServeRequestObject,
 } from '../../../application/verification/serve-request-object.ts';
 import { ShowPresented } from '../../../application/verification/show-presented.ts';
+import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { pageReply } from '../pages/page.ts';
@@ -14,7 +15,6 @@ import { family, type Reply, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 
 const common = { tag: 'Wallet: presentation', surface: 'vp', access: 'public' } as const;
-const RESPONSE_LIMIT = 1024 * 1024;
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
 /** Names a request to wallets and pages. */
@@ -88,7 +88,7 @@ export const presentationWalletRoutes = family(
       body: ResponseForm,
       described: { form: ResponseForm.catchall(z.string()) },
       bodyKind: 'form',
-      bodyLimit: RESPONSE_LIMIT,
+      bodyLimit: MAX_RESPONSE_BYTES,
       example: { response: '<encrypted response>' },
       responses: {
         200: z.object({ redirect_uri: z.string() }).meta({
@@ -99,7 +99,7 @@ export const presentationWalletRoutes = family(
         400: 'Not accepted, or answered already',
         404: 'No such request',
         410: 'Expired',
-        413: 'Larger than 1 MiB',
+        413: 'Larger than 2.5 MiB',
         415: 'Not a form',
       },
       async handle({ params: { tenant, requestId }, body }) {
@@ -185,14 +185,14 @@ export const dcApiRoutes = family(
       summary: 'Hand over what the Digital Credentials API answered',
       body: ResponseData,
       described: { json: DescribedResponse },
-      bodyLimit: RESPONSE_LIMIT,
+      bodyLimit: MAX_RESPONSE_BYTES,
       example: { error: 'access_denied' },
       responses: {
         200: z.object({}).meta({ description: 'Taken in; the result is in the session' }),
         400: 'Not accepted, or answered already',
         404: 'No such request',
         410: 'Expired',
-        413: 'Larger than 1 MiB',
+        413: 'Larger than 2.5 MiB',
         415: 'Not JSON',
       },
       async handle({ params: { tenant, requestId }, body }) {

@@ -2,10 +2,10 @@ import { decodeUtf8 } from '../../shared/utf8.ts';
 import { type Cursor, malformed, readArgument, readByte, readLength, skip } from './cursor.ts';
 import { type Cbor, type CborKey, EncodedCbor, SimpleValue, TAG, Tagged } from './values.ts';
 
-const MAX_BYTES = 1024 * 1024;
+const MAX_BYTES = 1536 * 1024;
 const MAX_DEPTH = 32;
 /** A byte can announce an empty map, which takes hundreds of bytes of memory. */
-const MAX_ITEMS = 10_000;
+export const MAX_ITEMS = 10_000;
 const INDEFINITE = 31;
 const BREAK = 0xff;
 const BYTES = 2;
@@ -14,12 +14,13 @@ const TEXT = 3;
 /**
  * Reads the one item that `bytes` is (RFC 8949 section 3), definite or indefinite in length. Byte strings are
  * slices of the input, not copies.
- * @param limits `bytes`: largest input, 1 MiB unless told.
+ * @param limits `bytes`: largest input, 1.5 MiB by default.
  * @throws Refusal `malformed` for anything else: trailing bytes, reserved heads, text that is no UTF-8, a key
  *   twice in one map or of another type than integer and text, nesting deeper than 32, more than 10,000 items.
  */
 export function decodeCbor(bytes: Uint8Array, limits: { readonly bytes?: number } = {}): Cbor {
-  if (bytes.length > (limits.bytes ?? MAX_BYTES)) throw malformed('too long');
+  const maxBytes = limits.bytes ?? MAX_BYTES;
+  if (bytes.length > maxBytes) throw malformed(`too long: at most ${maxBytes} bytes are accepted`);
   const buffer = Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -32,7 +33,7 @@ export function decodeCbor(bytes: Uint8Array, limits: { readonly bytes?: number 
 function readItem(cursor: Cursor, depth: number): Cbor {
   const start = cursor.at;
   const head = readByte(cursor);
-  if (++cursor.items > MAX_ITEMS) throw malformed('too many items');
+  if (++cursor.items > MAX_ITEMS) throw malformed(`too many items: at most ${MAX_ITEMS} are accepted`);
   const info = head & 0x1f;
   switch (head >> 5) {
     case 0:
@@ -55,7 +56,7 @@ function readItem(cursor: Cursor, depth: number): Cbor {
 }
 
 function deeper(depth: number): number {
-  if (depth >= MAX_DEPTH) throw malformed('too deep');
+  if (depth >= MAX_DEPTH) throw malformed(`too deep: at most ${MAX_DEPTH} levels are accepted`);
   return depth + 1;
 }
 
@@ -92,7 +93,7 @@ function readChunks(cursor: Cursor, major: typeof BYTES | typeof TEXT): Buffer[]
   for (;;) {
     const head = readByte(cursor);
     if (head === BREAK) return chunks;
-    if (++cursor.items > MAX_ITEMS) throw malformed('too many items');
+    if (++cursor.items > MAX_ITEMS) throw malformed(`too many items: at most ${MAX_ITEMS} are accepted`);
     if (head >> 5 !== major) throw malformed('chunk of another type');
     chunks.push(readBytes(cursor, head & 0x1f));
   }

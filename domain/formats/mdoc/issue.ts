@@ -2,10 +2,14 @@ import { hash } from 'node:crypto';
 import { invalidInput } from '../../shared/failure.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { PublicJwk, SigningAlgorithm } from '../../shared/jwk.ts';
+import { Refusal } from '../../shared/refusal.ts';
+import { decodeCbor, MAX_ITEMS } from '../cbor/decode.ts';
 import { embed, encodeCbor } from '../cbor/encode.ts';
+import { checkName, toJson } from '../cbor/to-json.ts';
 import { type Cbor, type CborMap, type EncodedCbor, tdate } from '../cbor/values.ts';
 import { coseKeyOf } from '../cose/key.ts';
 import { buildCoseSign1, HEADER, protectedHeaderOf, sigStructure, x5chainOf } from '../cose/sign1.ts';
+import { claimsTooLarge, MAX_CLAIMS_LENGTH } from '../credential-size.ts';
 import { readElementValue } from './element-values.ts';
 
 export type MdocContents = {
@@ -76,6 +80,59 @@ export function prepareMdoc(contents: MdocContents): PreparedMdoc {
   const unprotectedHeader = new Map([[HEADER.x5chain, x5chainOf(signer.chain)]]);
   const toSign = sigStructure(protectedBytes, payload);
   return { toSign, protectedBytes, unprotectedHeader, payload, nameSpaces, salts };
+}
+
+/** Claims below this number, without a long text or name, are far from every limit, so they are not encoded to find out. */
+const SMALL_CLAIMS_LENGTH = 2_000;
+const LONG_TEXT = /"[^"]{257}/;
+/** Each element takes two CBOR items in the response and two in the security object. */
+const MAX_ELEMENTS = (MAX_ITEMS - 200) / 2;
+/** Bytes that an element adds to the security object: its digest with head and number. */
+const DIGEST_BYTES = 40;
+
+/**
+ * Encodes the elements as they would be issued and compares the result with the limits of `openDeviceResponse` and
+ * `checkItems`, so that a credential of this service can always be presented to it with all its elements.
+ * @throws Failure `invalid_input`
+ */
+export function assertMdocWithinLimits(claimsByNamespace: MdocContents['claimsByNamespace']): void {
+  const text = JSON.stringify(claimsByNamespace);
+  if (text.length <= SMALL_CLAIMS_LENGTH && !LONG_TEXT.test(text)) return;
+  const random = Buffer.alloc(RANDOM_BYTES);
+  let bytes = 0;
+  let elements = 0;
+  for (const [namespace, claims] of Object.entries(claimsByNamespace)) {
+    for (const [name, value] of Object.entries(claims)) {
+      const elementValue = readElementValue(namespace, name, value);
+      const item = { random, digestID: MAX_ELEMENTS, elementValue, elementIdentifier: name };
+      bytes += DIGEST_BYTES + readableLength(item, `claims.${namespace}.${name}`);
+      elements++;
+    }
+  }
+  if (elements > MAX_ELEMENTS) {
+    throw invalidInput('claims', `An mdoc has at most ${MAX_ELEMENTS} elements; these are ${elements}.`);
+  }
+  const length = Math.ceil((bytes * 4) / 3);
+  if (length > MAX_CLAIMS_LENGTH) throw invalidInput('claims', claimsTooLarge(length));
+}
+
+/** @returns bytes of the encoded item. @throws Failure `invalid_input` when a verifier could not read it. */
+function readableLength(
+  item: { readonly elementIdentifier: string; readonly elementValue: Cbor },
+  path: string,
+) {
+  const encoded = embed(encodeCbor(item as unknown as Cbor));
+  // An item that is too large by itself is reported with the size of all claims.
+  if (encoded.content.length > MAX_CLAIMS_LENGTH) return encoded.whole.length;
+  try {
+    checkName(item.elementIdentifier);
+    decodeCbor(encoded.content);
+    toJson(item.elementValue);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw invalidInput(path, `No verifier of this service could read this element: ${error.message}.`);
+  }
+  return encoded.whole.length;
 }
 
 /**

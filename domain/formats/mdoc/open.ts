@@ -3,6 +3,7 @@ import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { type Cbor, type CborMap, EncodedCbor, isArray, isMap } from '../cbor/values.ts';
 import { type CoseSign1, readCoseSign1 } from '../cose/sign1.ts';
+import { MAX_PRESENTATION_LENGTH } from '../credential-size.ts';
 
 /** The one document of a DeviceResponse, taken apart. Nothing is verified yet. */
 export type OpenedMdoc = {
@@ -20,8 +21,6 @@ export type DeviceSigned = {
   readonly auth?: CoseSign1 | 'mac';
 };
 
-/** 1 MiB of CBOR. */
-const MAX_LENGTH = Math.ceil((1024 * 1024 * 4) / 3);
 const VERSION = /^1\.\d{1,3}$/;
 
 /**
@@ -29,7 +28,10 @@ const VERSION = /^1\.\d{1,3}$/;
  * @throws Refusal `malformed`, `unsupported_version`, `response_status` or `multiple_documents`.
  */
 export function openDeviceResponse(text: string): OpenedMdoc {
-  const bytes = text.length > MAX_LENGTH ? undefined : decodeBase64url(text);
+  if (text.length > MAX_PRESENTATION_LENGTH) {
+    throw malformed(`the response is too long: at most ${MAX_PRESENTATION_LENGTH} characters are accepted`);
+  }
+  const bytes = decodeBase64url(text);
   if (bytes === undefined) throw malformed('the response is not base64url');
   const response = requireMap(decodeCbor(bytes), 'the response');
   requireVersion(response.get('version'));

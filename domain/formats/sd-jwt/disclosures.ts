@@ -5,10 +5,10 @@ import {
   type Json,
   type JsonObject,
   type JsonPrimitive,
-  MAX_STRANGER_MEMBERS,
 } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { MAX_DEPTH, RESERVED_NAMES } from './claim-names.ts';
+import { MAX_DISCLOSURE_MEMBERS } from './limits.ts';
 
 /** Stands in an array where a member was withheld, so that positions count as they were issued. */
 export const UNDISCLOSED: unique symbol = Symbol('undisclosed');
@@ -76,8 +76,11 @@ export function processDisclosures(payload: JsonObject, disclosures: readonly st
 
 /** RFC 9901 sections 4.2.1 and 4.2.2 */
 function readDisclosure(text: string): Disclosure {
-  const parts = decodeJson(text, MAX_DEPTH + 1, MAX_STRANGER_MEMBERS);
-  if (!Array.isArray(parts)) throw new Refusal('malformed_disclosure');
+  const parts = decodeJson(text, MAX_DEPTH + 1, MAX_DISCLOSURE_MEMBERS);
+  if (!Array.isArray(parts)) {
+    const form = `a JSON array of at most ${MAX_DISCLOSURE_MEMBERS} members and entries`;
+    throw new Refusal('malformed_disclosure', `a disclosure is ${form}`);
+  }
   const [salt, second, third] = parts as readonly Json[];
   if (typeof salt !== 'string' || second === undefined) throw new Refusal('malformed_disclosure');
   if (parts.length === 2) return { value: second };

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
 import { encodeBase64url } from '../../shared/base64url.ts';
 import { type FieldError, fieldFaults, invalidInput } from '../../shared/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { holdsAtMost, isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { claimsTooLarge, MAX_CLAIMS_LENGTH } from '../credential-size.ts';
 import { buildSigningInput, joinCompact } from '../jose/compact.ts';
 import { PROTOCOL_CLAIMS, RESERVED_NAMES } from './claim-names.ts';
 import type { Frame } from './disclosure-frame.ts';
+import { MAX_DISCLOSURE_MEMBERS, MAX_DISCLOSURES, MAX_ISSUER_MEMBERS } from './limits.ts';
 
 export type SdJwtContents = {
   /** JOSE header: `typ`, `alg`, `x5c`; as text when it is encoded already, by `encodeHeader`. */
@@ -63,11 +65,49 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
 }
 
 /**
- * What keeps claims from being issued under a frame: reserved names, another shape. Paths begin with a dot, or are
- * empty for all of the claims.
+ * The reasons why claims cannot be issued under a frame: reserved names, another shape, or more than a verifier accepts.
+ * Paths begin with a dot, or are empty for all of the claims.
  */
 export function sdJwtFaults(claims: JsonObject, frame: Frame | undefined): readonly FieldError[] {
-  return fieldFaults(() => checkClaims(claims, frame), 'claims');
+  return fieldFaults(() => assertWithinLimits(claims, frame, checkClaims(claims, frame)), 'claims');
+}
+
+/** Claims below both numbers are far from every limit, so they are not encoded to find out. */
+const SMALL_CLAIMS_LENGTH = 1_500;
+const FEW_SALTS = 200;
+/** Members of the payload that the protocol adds: `cnf`, `status`, times and names. */
+const PROTOCOL_MEMBERS = 100;
+
+/**
+ * Encodes the claims as they would be issued and compares the result with the limits of `openSdJwt` and
+ * `processDisclosures`, so that a credential of this service can always be presented to it with all its disclosures.
+ * @param saltCount as `checkClaims` returns it. @throws Failure `invalid_input`
+ */
+function assertWithinLimits(claims: JsonObject, frame: Frame | undefined, saltCount: number): void {
+  if (saltCount <= FEW_SALTS && JSON.stringify(claims).length <= SMALL_CLAIMS_LENGTH) return;
+  const work = { salts: 'A'.repeat(saltCount * SALT_LENGTH), at: 0, disclosures: [] as string[] };
+  const payload = JSON.stringify(frame === undefined ? claims : hideMembers(claims, frame, work));
+  const { disclosures } = work;
+  const payloadLength = Math.ceil((Buffer.byteLength(payload) * 4) / 3);
+  const length = disclosures.reduce((sum, text) => sum + text.length + 1, payloadLength);
+  if (length > MAX_CLAIMS_LENGTH) throw invalidInput('claims', claimsTooLarge(length));
+  if (disclosures.length > MAX_DISCLOSURES) {
+    const message = `The frame makes ${disclosures.length} disclosures; at most ${MAX_DISCLOSURES} are possible.`;
+    throw invalidInput('claims', message);
+  }
+  const isReadable =
+    holdsAtMost(payload, MAX_ISSUER_MEMBERS - PROTOCOL_MEMBERS) &&
+    disclosures.every((text) => holdsAtMost(decodedText(text), MAX_DISCLOSURE_MEMBERS));
+  if (isReadable) return;
+  const limits = `${MAX_ISSUER_MEMBERS - PROTOCOL_MEMBERS} in what is always visible, ${MAX_DISCLOSURE_MEMBERS} in one disclosure`;
+  throw invalidInput(
+    'claims',
+    `The claims have too many members, entries, commas or escapes; at most ${limits}.`,
+  );
+}
+
+function decodedText(disclosure: string): string {
+  return Buffer.from(disclosure, 'base64url').toString('utf8');
 }
 
 /** @returns how many salts it takes. @throws Failure `invalid_input` */

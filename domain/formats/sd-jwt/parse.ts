@@ -1,5 +1,7 @@
 import { Refusal } from '../../shared/refusal.ts';
+import { MAX_PRESENTATION_LENGTH } from '../credential-size.ts';
 import { type CompactJws, parseCompactJws } from '../jose/compact.ts';
+import { MAX_DISCLOSURES, MAX_ISSUER_MEMBERS } from './limits.ts';
 
 /** An SD-JWT or SD-JWT+KB taken apart (RFC 9901 section 4). Nothing is verified yet. */
 export type OpenedSdJwt = {
@@ -12,13 +14,8 @@ export type OpenedSdJwt = {
   readonly boundText: string;
 };
 
-const MAX_LENGTH = 512 * 1024;
-const MAX_DISCLOSURES = 1000;
-const MAX_DISCLOSURE_LENGTH = 128 * 1024;
 const MAX_CERTIFICATES = 6;
 const HEADER_BYTES = 32 * 1024;
-/** It is read before its signature: the key stands in it. A digest for each disclosure, decoys, and claims. */
-const MAX_MEMBERS = 5_000;
 const DISCLOSURE = /^[A-Za-z0-9_-]+$/;
 
 /**
@@ -26,7 +23,9 @@ const DISCLOSURE = /^[A-Za-z0-9_-]+$/;
  * @throws Refusal `malformed` for anything that does not have the form, or exceeds a limit.
  */
 export function openSdJwt(text: string): OpenedSdJwt {
-  if (text.length > MAX_LENGTH) throw new Refusal('malformed', 'too long');
+  if (text.length > MAX_PRESENTATION_LENGTH) {
+    throw new Refusal('malformed', `too long: at most ${MAX_PRESENTATION_LENGTH} characters are accepted`);
+  }
   const lastTilde = text.lastIndexOf('~');
   if (lastTilde < 0) throw new Refusal('malformed', 'no separator');
 
@@ -34,16 +33,18 @@ export function openSdJwt(text: string): OpenedSdJwt {
   // One part more than allowed is enough to know that there are too many.
   const parts = boundText.slice(0, -1).split('~', MAX_DISCLOSURES + 2);
   const [issuerText = '', ...disclosures] = parts;
-  if (disclosures.length > MAX_DISCLOSURES) throw new Refusal('malformed', 'too many disclosures');
-  for (const disclosure of disclosures) {
-    if (disclosure.length > MAX_DISCLOSURE_LENGTH || !DISCLOSURE.test(disclosure)) {
-      throw new Refusal('malformed', 'a part is not a disclosure');
-    }
+  if (disclosures.length > MAX_DISCLOSURES) {
+    throw new Refusal('malformed', `too many disclosures: at most ${MAX_DISCLOSURES} are accepted`);
+  }
+  if (!disclosures.every((disclosure) => DISCLOSURE.test(disclosure))) {
+    throw new Refusal('malformed', 'a part is not a disclosure');
   }
 
   const issuer = openPart(issuerText, 'the issuer-signed JWT');
   const { x5c } = issuer.header;
-  if (Array.isArray(x5c) && x5c.length > MAX_CERTIFICATES) throw new Refusal('malformed', 'x5c is too long');
+  if (Array.isArray(x5c) && x5c.length > MAX_CERTIFICATES) {
+    throw new Refusal('malformed', `x5c is too long: at most ${MAX_CERTIFICATES} certificates are accepted`);
+  }
 
   const binding = text.slice(lastTilde + 1);
   if (binding === '') return { issuer, disclosures, boundText };
@@ -52,10 +53,14 @@ export function openSdJwt(text: string): OpenedSdJwt {
 
 function openPart(text: string, what: string): CompactJws {
   const jws = parseCompactJws(text, {
-    length: MAX_LENGTH,
+    length: MAX_PRESENTATION_LENGTH,
     headerBytes: HEADER_BYTES,
-    members: MAX_MEMBERS,
+    members: MAX_ISSUER_MEMBERS,
   });
-  if (jws === undefined) throw new Refusal('malformed', `${what} does not have its form`);
+  if (jws === undefined)
+    throw new Refusal(
+      'malformed',
+      `${what} does not have its form, or has more than ${MAX_ISSUER_MEMBERS} members`,
+    );
   return jws;
 }

@@ -33,7 +33,7 @@ export const envelopeCases: readonly Case[] = [
     row: 32,
     what: 'a body over the size limit',
     configuration: PLAIN,
-    run: form((_, asked) => ({ vp_token: 'x'.repeat(1_100_000), state: stateOf(asked) })),
+    run: form((_, asked) => ({ vp_token: 'x'.repeat(2_700_000), state: stateOf(asked) })),
     expected: kept(413),
   },
   {

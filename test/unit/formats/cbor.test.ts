@@ -254,7 +254,7 @@ describe('CBOR', () => {
   });
 
   it('takes larger input where the caller says so', () => {
-    const large = encodeCbor(Buffer.alloc(1024 * 1024));
+    const large = encodeCbor(Buffer.alloc(1536 * 1024));
     expect(reasonOf(() => decodeCbor(large))).to.equal('malformed');
     expect(reasonOf(() => decodeCbor(large, { bytes: 2 * 1024 * 1024 }))).to.equal(undefined);
   });

@@ -40,7 +40,7 @@ describe('The form of a DeviceResponse', () => {
   });
 
   const wrong: readonly (readonly [string, string, () => unknown])[] = [
-    ['is too long', 'not base64url', () => openDeviceResponse('A'.repeat(1_398_104))],
+    ['is too long', 'at most 1572864 characters', () => openDeviceResponse('A'.repeat(1_572_865))],
     ['is padded', 'not base64url', () => openDeviceResponse(`${encodeCbor(RESPONSE).toString('base64')}=`)],
     ['has no status', 'status', () => open({ version: '1.0', documents: [DOCUMENT] })],
     ['has no documents', 'no documents', () => open({ ...RESPONSE, documents: [] })],

@@ -175,9 +175,21 @@ describe('What an issuer says in an SD-JWT VC', () => {
 
   it('is opened when it has its form', () => {
     expect(() => openSdJwt('e30.e30.AA')).to.throw(Refusal, 'no separator');
-    const long = `${'A'.repeat(120 * 1024)}~`;
-    expect(() => openSdJwt(`e30.e30.AA~${long.repeat(5)}`)).to.throw(Refusal, 'too long');
+    const long = `${'A'.repeat(500 * 1024)}~`;
     expect(openSdJwt(`e30.e30.AA~${long.repeat(3)}`).disclosures).to.have.length(3);
+  });
+
+  it('is rejected with the limit in the message when it exceeds one', () => {
+    const tooLong = `e30.e30.AA~${'A'.repeat(1_572_864)}~`;
+    expect(() => openSdJwt(tooLong)).to.throw(Refusal, 'too long: at most 1572864 characters');
+    const many = `e30.e30.AA~${'A~'.repeat(1_001)}`;
+    expect(() => openSdJwt(many)).to.throw(Refusal, 'too many disclosures: at most 1000');
+    const header = { alg: 'ES256', x5c: Array(7).fill('AAAA') };
+    expect(() => openSdJwt(`${textOf(header)}.e30.AA~`)).to.throw(Refusal, 'x5c is too long: at most 6');
+    const members = textOf(Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`a${n}`, 1])));
+    expect(() => openSdJwt(`e30.${members}.AA~`)).to.throw(Refusal, 'more than 5000 members');
+    const disclosure = textOf(['salt', 'name', Array(2_001).fill(1)]);
+    expect(() => processDisclosures({ _sd: [] }, [disclosure])).to.throw(Refusal, 'at most 2000 members');
   });
 });
 
@@ -260,6 +272,25 @@ describe('What becomes of claims under a frame', () => {
     expect(faults({}, { a: { _sd: ['b'] }, toString: { _sd: ['b'] } }), 'no such member').to.deep.equal([]);
     expect(faults({ exp: 1 })).to.deep.equal(['.exp']);
     expect(faults({ a: [{ '...': 1 }] })).to.deep.equal(['.a....']);
+  });
+
+  it('is rejected where a verifier could not read it, with the limit in the message', () => {
+    const messageOf = (claims: JsonObject, frame?: object) =>
+      sdJwtFaults(claims, frame && readDisclosureFrame(frame)).map(({ path, message }) => [path, message]);
+    const portrait = 'A'.repeat(1_050_000);
+    expect(messageOf({ portrait }, { _sd: ['portrait'] })).to.deep.equal([]);
+    expect(messageOf({ portrait })).to.deep.equal([]);
+    const [[path, message] = []] = messageOf({ portrait: `${portrait}${portrait}` }, { _sd: ['portrait'] });
+    expect(path).to.equal('');
+    expect(message).to.match(/at most 1409024 .* at most 1572864/);
+    const names = Array.from({ length: 1_001 }, (_, n) => `a${n}`);
+    const claims = Object.fromEntries(names.map((name) => [name, 1]));
+    expect(messageOf(claims, { _sd: names }).join()).to.match(/1001 disclosures; at most 1000/);
+    expect(messageOf(claims, { _sd: names.slice(1) })).to.deep.equal([]);
+    const commas = { text: ','.repeat(2_500) };
+    expect(messageOf(commas)).to.deep.equal([]);
+    expect(messageOf(commas, { _sd: ['text'] }).join()).to.match(/2000 in one disclosure/);
+    expect(messageOf({ list: Array(5_000).fill(1) }).join()).to.match(/4900 in what is always visible/);
   });
 
   it('is refused where they nest too deep, and where the frame does', () => {

@@ -42,6 +42,29 @@ describe('Claims of an mdoc', () => {
       { [MDL_NAMESPACE]: ADA },
     ],
   ];
+  const unreadable: readonly [string, JsonObject, RegExp][] = [
+    ['larger than a presentation', { portrait: 'A'.repeat(1_600_000) }, /at most 1409024/],
+    [
+      'in too many elements',
+      Object.fromEntries(Array.from({ length: 4_901 }, (_, n) => [`e${n}`, 1])),
+      /at most 4900/,
+    ],
+    ['an element of too many items', { list: Array(10_000).fill(1) }, /list.*at most 10000/],
+    ['of a name that is too long', { ['n'.repeat(257)]: 1 }, /name that is too long/],
+  ];
+  for (const [what, claims, message] of unreadable) {
+    it(`are rejected when they are ${what}`, () => {
+      const [fault] = mdocFaults(aConfig(), claims);
+      expect(`${fault?.path} ${fault?.message}`).to.match(message);
+    });
+  }
+
+  it('are accepted with an image of 1 MiB, as bytes or as text', () => {
+    const text = 'A'.repeat(1024 * 1024);
+    expect(mdocFaults(aConfig(), { portrait: text })).to.deep.equal([]);
+    expect(mdocFaults(aConfig(), { photo: text })).to.deep.equal([]);
+  });
+
   for (const [what, config, claims, expected] of placed) {
     it(`are taken ${what}`, () => {
       expect(mdocElements(aConfig(config), claims)).to.deep.equal(expected);

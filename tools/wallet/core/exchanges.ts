@@ -14,8 +14,8 @@ export type Exchange = {
 
 export type Fetch = typeof globalThis.fetch;
 
-/** No document of these protocols is larger. */
-const MAX_BYTES = 5 * 1024 * 1024;
+/** A batch of credentials with large images is the largest document of these protocols. */
+const MAX_BYTES = 20 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 
 /** Calls as `fetch` does, and tells `heard` of each call once it has ended. */

@@ -13,7 +13,7 @@ export type Recognised = {
 };
 
 /** Characters that are looked at. */
-const MAX_LENGTH = 1_000_000;
+const MAX_LENGTH = 2_400_000;
 const MAX_CERTIFICATES = 20;
 const OFFERS = ['credential_offer', 'credential_offer_uri'];
 const REQUESTS = ['request_uri', 'request', 'dcql_query', 'response_type'];

@@ -13,8 +13,8 @@ export type Outcome = {
   }[];
 };
 
-/** The interface takes no more. */
-export const MAX_LENGTH = 1_000_000;
+/** `POST /verifier/config/{id}/try` accepts no more. */
+export const MAX_LENGTH = 2_400_000;
 
 /** @throws Error for what is no SD-JWT VC. */
 export async function dryRun(pasted: string, draft: unknown): Promise<Outcome> {
