@@ -3901,7 +3901,7 @@ export interface components {
       uri: string;
       session: string;
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where a redirect follows */
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where the result waits for the response_code */
       pageUrl?: string;
       /** @description Experimental: the offer for the Digital Credentials API */
       dcApi?: {
@@ -4374,13 +4374,13 @@ export interface components {
       message: string;
     };
     PresentationOffer: {
-      /** @description Starts the wallet, as a link or a QR code. With dc-api: where the page fetches the request and posts `data` of the credential that it got */
+      /** @description Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: where the page fetches the request and posts `data` of the credential that it got */
       uri: string;
       /** @description For polling and events; never shown to a wallet */
       session: string;
-      /** @description For a QR code; absent when a redirect follows */
+      /** @description For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no response_code, so follow the session by its events. Absent with dc-api, and where the result waits for the response_code */
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where a redirect follows */
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where the result waits for the response_code */
       pageUrl?: string;
       dcApi?: components["schemas"]["DigitalCredentialRequests"];
     };

@@ -159,6 +159,8 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
 
   'GET /:tenant/request/:requestId': 'fetchPresentationRequest',
   'POST /:tenant/request/:requestId': 'fetchPresentationRequestFor',
+  'GET /:tenant/request/:requestId/cross-device': 'fetchCrossDeviceRequest',
+  'POST /:tenant/request/:requestId/cross-device': 'fetchCrossDeviceRequestFor',
   'POST /:tenant/response/:requestId': 'respondToPresentationRequest',
   'GET /:tenant/presented': 'showPresentedPage',
   'GET /:tenant/offer/:pageId': 'showOfferPage',

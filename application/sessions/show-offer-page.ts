@@ -19,12 +19,14 @@ import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { tenantLook } from '../tenants/tenant-look.ts';
 import { askedCredentials } from '../verification/asked-credentials.ts';
-import { walletLink } from '../verification/wallet-link.ts';
+import { crossDeviceLink, walletLink } from '../verification/wallet-link.ts';
 
 /** What a page invites to, for one that can still be taken. */
 type Invitation = {
-  /** Starts the wallet. */
+  /** Starts the wallet on this device. */
   readonly link: string;
+  /** Starts the wallet on another device: the content of the QR code. */
+  readonly crossDeviceLink: string;
   readonly expiresAt: Date;
   readonly credentials: readonly ShownCredential[];
   /** Whether the wallet asks for a code that the user was told elsewhere. */
@@ -52,8 +54,7 @@ export class ShowOfferPage extends needs({ ...WORLD, settings: ServiceSettings }
       if (standing !== 'open' || request === null)
         return { look: await tenantLook(configured), standing: standing === 'open' ? 'over' : standing };
       if (request.kind === 'issuance') return ofOffer(configured, session, request);
-      // Where a redirect follows, the page would be left behind by it.
-      if (isDcApi(request) || request.redirectUri !== undefined) throw unknown();
+      if (isDcApi(request)) throw unknown();
       return ofRequest(configured, session, request);
     });
   }
@@ -76,6 +77,7 @@ async function ofOffer(
     kind: 'issuance',
     invitation: {
       link: offerUrl,
+      crossDeviceLink: offerUrl,
       expiresAt,
       credentials: await shownCredentials(configured, configurationIds),
       needsCode: isJsonObject(grant) && grant['tx_code'] !== undefined,
@@ -90,6 +92,8 @@ async function ofRequest(
   request: PostedVerification,
 ): Promise<OfferPage> {
   const configuration = await configured.presentationConfiguration(id);
+  const otherDevice = crossDeviceLink(request, configuration);
+  if (otherDevice === undefined) throw unknown();
   const look = await tenantLook(configured, [configuration?.registrationCert]);
   const name = configuration?.clientName;
   return {
@@ -98,6 +102,7 @@ async function ofRequest(
     kind: 'verification',
     invitation: {
       link: walletLink(request, configuration),
+      crossDeviceLink: otherDevice,
       expiresAt,
       credentials: await askedCredentials(configured, request.dcqlQuery),
       needsCode: false,

@@ -28,14 +28,14 @@ import { awaitsCode } from './haip.ts';
 import { checkTransactionData, type PresentationRequestBody } from './presentation-request.ts';
 import { infoOf, type Made, type Making, partsOf, signed, signerOf } from './request-in-making.ts';
 import { requestNonce } from './request-parts.ts';
-import { walletLink } from './wallet-link.ts';
+import { crossDeviceLink, walletLink } from './wallet-link.ts';
 
 export type PresentationOffer = {
   readonly uri: string;
   readonly session: SessionId;
-  /** For a QR code: only there when no redirect follows, which would open a browser that knows nothing of it. */
+  /** For a QR code: its response is not redirected to the application. Absent where the result waits for the response code. */
   readonly crossDeviceUri?: string;
-  /** A page with the same code, under the same condition. */
+  /** A page with both links, under the same condition. */
   readonly pageUrl?: string;
   /** What a page passes to `navigator.credentials.get`. */
   readonly dcApi?: JsonObject;
@@ -117,8 +117,11 @@ export class CreatePresentationRequest extends needs({
     const isUnsigned = configuration.clientIdPrefix === 'redirect_uri';
     const signer = isUnsigned ? undefined : await signerOf(this.ports, making);
     const clientId = signer === undefined ? redirectUriClientId(responseUri) : signer.clientId;
-    const state = this.ports.random.token();
     const parts = partsOf(this.ports, making, `${address}/request/${publicId}`, responseMode);
+    const state = this.ports.random.token();
+    // A webhook may name the address of the redirect in its response.
+    const mayRedirect = redirectUri !== undefined || parts.common.webhook !== undefined;
+    const hasTwoLinks = mayRedirect && !awaitsResponseCode;
     const base = parts.parameters(await infoOf(this.ports, making, signer));
     const parameters = postedParameters(base, { clientId, responseUri, state });
     const request: VerificationRequest = {
@@ -128,6 +131,7 @@ export class CreatePresentationRequest extends needs({
       state,
       ...defined({ redirectUri }),
       ...(awaitsResponseCode && { awaitsResponseCode }),
+      ...(hasTwoLinks && { crossDeviceState: this.ports.random.token() }),
       ...(signer === undefined ? { parameters } : await signed(this.ports, signer, parameters, making)),
     };
     return { request, parameters };
@@ -142,6 +146,6 @@ function offerOf(
 ): PresentationOffer {
   if (isDcApi(request)) return { uri: request.requestUrl, session, dcApi: dcApiRequests(request) };
   const uri = walletLink(request, configuration);
-  const isCrossDevice = request.redirectUri === undefined;
-  return { uri, session, ...(isCrossDevice && { crossDeviceUri: uri, pageUrl }) };
+  const crossDeviceUri = crossDeviceLink(request, configuration);
+  return { uri, session, ...(crossDeviceUri !== undefined && { crossDeviceUri, pageUrl }) };
 }

@@ -1,4 +1,3 @@
-import type { SessionFailure } from '../../domain/sessions/failure-code.ts';
 import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { answered, awaiting, delivering, type SessionChange } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -36,6 +35,7 @@ import { UndecryptedTries } from './undecrypted-tries.ts';
 const BROKEN = { code: 'internal_error', message: 'the response could not be processed' } as const;
 
 type Presented = Extract<Envelope, { kind: 'presentations' }>;
+type WalletError = Extract<Envelope, { kind: 'wallet_error' }>;
 
 /** Takes in answers to presentation requests, by whichever way they come: exactly one per request. */
 export class ResponseIntake extends needs({
@@ -68,7 +68,7 @@ export class ResponseIntake extends needs({
         case 'refused':
           return this.#record(known, found.session, faulty(envelope.code, envelope.detail));
         case 'wallet_error':
-          return this.#noteWalletError(known, found, envelope.error);
+          return this.#noteWalletError(known, found, envelope);
       }
     });
   }
@@ -91,14 +91,15 @@ export class ResponseIntake extends needs({
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
     if (verdict instanceof Refusal) return this.#record(known, session, faulty('malformed', verdict.message));
     const { webhook, awaitsResponseCode } = found.request;
+    const { isCrossDevice = false } = presented;
     if (!verdict.good)
       return webhook === undefined
         ? this.#record(known, session, refusedOutcome(verdict))
         : this.#reject(known, session, webhook, verdict);
     // A backend hears of a good response now, unless it has to wait until the browser comes.
     return webhook === undefined || awaitsResponseCode === true
-      ? this.#keep(known, found, verdict)
-      : this.#accept(known, found, webhook, verdict);
+      ? this.#keep(known, found, verdict, isCrossDevice)
+      : this.#accept(known, found, webhook, verdict, isCrossDevice);
   }
 
   async #record(known: Known, session: Session, outcome: SessionOutcome): Promise<never> {
@@ -107,12 +108,17 @@ export class ResponseIntake extends needs({
   }
 
   /** OpenID4VP 1.0 section 14.3: where the browser has to come, what was verified waits for it. */
-  async #keep(known: Known, { session, request }: Answerable, verdict: Verdict): Promise<ResponseReply> {
+  async #keep(
+    known: Known,
+    { session, request }: Answerable,
+    verdict: Verdict,
+    isCrossDevice: boolean,
+  ): Promise<ResponseReply> {
     const { credentials, report } = verdict;
     const verified = { credentials, report };
     const waits = request.awaitsResponseCode === true;
     const kept = waits ? { awaiting: verified } : verified;
-    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, kept);
+    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, kept, isCrossDevice);
     const endsAt = new Date(this.ports.clock.now().getTime() + RESPONSE_CODE_SECONDS * 1000);
     const change = waits ? awaiting(session, outcome, endsAt) : answered(session, 'complete', outcome);
     await known.commit({ session: change }, { session: alreadyAnswered });
@@ -165,6 +171,7 @@ export class ResponseIntake extends needs({
     { session, request }: Answerable,
     webhook: WebhookConfigValue,
     { credentials, report }: Verdict,
+    isCrossDevice: boolean,
   ): Promise<ResponseReply> {
     const { resultDelivery, sessionOutcomes } = this.ports;
     const verified = { credentials, report };
@@ -184,7 +191,8 @@ export class ResponseIntake extends needs({
       // Not a 5xx: a wallet would send again what nobody can take any more.
       throw refusedResponse(failure.message);
     }
-    const { reply, outcome } = returnTo(this.ports, redirectUri ?? request.redirectUri, session, delivered);
+    const template = redirectUri ?? request.redirectUri;
+    const { reply, outcome } = returnTo(this.ports, template, session, delivered, isCrossDevice);
     if ((await sessionOutcomes.record(taken, 'complete', outcome)) === undefined) throw ended();
     return reply;
   }
@@ -233,9 +241,10 @@ export class ResponseIntake extends needs({
   async #noteWalletError(
     known: Known,
     { session, request }: Answerable,
-    error: SessionFailure,
+    { error, isCrossDevice }: WalletError,
   ): Promise<ResponseReply> {
-    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, { failure: error });
+    const failed = { failure: error };
+    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, failed, isCrossDevice);
     await known.commit({ session: answered(session, 'fail', outcome) }, { session: alreadyAnswered });
     return reply;
   }

@@ -24,13 +24,20 @@ type Ports = {
  * section 5.1 wants an address in every answer, so there is a page of the service where none was configured; what its code
  * would prove nobody waits for, so it is not kept.
  * @param template address with a placeholder for the session; undefined for none.
+ * @param isCrossDevice whether the wallet used the link for another device than the browser.
  */
 export function returnTo(
   { random, clock, settings }: Ports,
   template: string | undefined,
   session: Session,
   outcome: SessionOutcome,
+  isCrossDevice = false,
 ): Returning {
+  // The browser of the other device has no session with the application, so it gets neither its address nor a code.
+  if (isCrossDevice) {
+    const page = `${issuerIdentifier(settings, session.tenantId)}/${PRESENTED}`;
+    return { reply: { redirect_uri: page }, outcome };
+  }
   if (template === undefined) {
     const page = `${issuerIdentifier(settings, session.tenantId)}/${PRESENTED}`;
     return { reply: { redirect_uri: withResponseCode(page, random.token()) }, outcome };

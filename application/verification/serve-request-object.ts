@@ -118,19 +118,27 @@ export class ServeRequestObject extends needs({
   encryption: Encryption,
 }) {
   /**
-   * @returns the compact request object, the same bytes each time unless the wallet wants something else in it.
+   * @param device `other` for the link of a wallet on another device than the browser.
+   * @returns the compact request object: the same bytes each time, unless the wallet's parameters or the device change it.
    * @throws Failure `not_found`; `gone` once the request has expired or was answered; `invalid_request` when the
    *   wallet's parameters cannot be met.
    */
-  async execute(tenantId: TenantId, publicId: PublicId, wallet: WalletParameters = {}): Promise<string> {
+  async execute(
+    tenantId: TenantId,
+    publicId: PublicId,
+    wallet: WalletParameters = {},
+    device: 'same' | 'other' = 'same',
+  ): Promise<string> {
     const { openRequests, encryption } = this.ports;
     const metadata = readWalletMetadata(wallet);
     // What a wallet cannot answer is not fetched by it, so it is looked at before.
     const asked =
       wallet.wallet_metadata === undefined ? undefined : await openRequests.peek(tenantId, publicId);
     const wishes = readWishes(metadata, demandsOf(asked), wallet.wallet_nonce);
-    const { request, chain } = await openRequests.fetch(tenantId, publicId, isSigned);
-    const requestObject = await this.#fulfil(request, chain, wishes);
+    const isServed = device === 'same' ? isSigned : isSignedForOtherDevice;
+    const { request, chain } = await openRequests.fetch(tenantId, publicId, isServed);
+    const state = device === 'same' ? undefined : request.crossDeviceState;
+    const requestObject = await this.#fulfil(request, chain, wishes, state);
     const { recipient, enc } = wishes;
     if (recipient === undefined || enc === undefined) return requestObject;
     // RFC 9101 section 4: signed, then encrypted
@@ -142,14 +150,15 @@ export class ServeRequestObject extends needs({
     { requestObject }: SignedRequest,
     chain: KeyChain | undefined,
     { nonce, issuer }: WalletWishes,
+    state: string | undefined,
   ): Promise<string> {
-    if (nonce === undefined && issuer === undefined) return requestObject;
+    if (nonce === undefined && issuer === undefined && state === undefined) return requestObject;
     const claims = parseCompactJws(requestObject)?.payload;
     if (claims === undefined || chain === undefined)
       throw new Failure('gone', 'the request is no longer served');
     const payload = {
       ...claims,
-      ...defined({ aud: issuer, wallet_nonce: nonce }),
+      ...defined({ aud: issuer, wallet_nonce: nonce, state }),
     };
     return signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
   }
@@ -160,6 +169,10 @@ type SignedRequest = PostedVerification & { readonly requestObject: string };
 /** An unsigned request stands in the address that starts the wallet. */
 function isSigned(request: VerificationRequest): request is SignedRequest {
   return !isDcApi(request) && request.requestObject !== undefined;
+}
+
+function isSignedForOtherDevice(request: VerificationRequest): request is SignedRequest {
+  return isSigned(request) && request.crossDeviceState !== undefined;
 }
 
 /** For an unknown request nothing is demanded: that it is unknown comes out afterwards. */

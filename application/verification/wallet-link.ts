@@ -5,9 +5,40 @@ import { INVOCATION_URI } from '../../domain/verification/request-object.ts';
 
 type Inviting = Pick<PresentationConfiguration, 'invocationUri' | 'requestUriMethod'>;
 
-/** What starts the wallet for a request. @param configuration undefined for one that was removed meanwhile. */
+/** Below the address of a request: the same request for a wallet on another device than the browser. */
+export const CROSS_DEVICE = 'cross-device';
+
+/** The link for a wallet on the device of the browser. @param configuration undefined for one that was removed meanwhile. */
 export function walletLink(request: PostedVerification, configuration: Inviting | undefined): string {
-  const { clientId, requestUrl, parameters } = request;
+  return linkOf(request, configuration);
+}
+
+/**
+ * The link for a wallet on another device, to be shown as a QR code; the same as `walletLink` where no redirect can follow.
+ * @returns undefined where the result waits for the response code, which another device cannot bring back.
+ */
+export function crossDeviceLink(
+  request: PostedVerification,
+  configuration: Inviting | undefined,
+): string | undefined {
+  const { crossDeviceState, parameters, requestUrl, redirectUri, awaitsResponseCode } = request;
+  if (crossDeviceState === undefined) {
+    // Requests of an earlier release have one link alone, whose response is redirected.
+    const isAlone = awaitsResponseCode === true || redirectUri !== undefined;
+    return isAlone ? undefined : linkOf(request, configuration);
+  }
+  const ofOtherDevice = {
+    ...request,
+    requestUrl: `${requestUrl}/${CROSS_DEVICE}`,
+    ...(parameters !== undefined && { parameters: { ...parameters, state: crossDeviceState } }),
+  };
+  return linkOf(ofOtherDevice, configuration);
+}
+
+function linkOf(
+  { clientId, requestUrl, parameters }: Pick<PostedVerification, 'clientId' | 'requestUrl' | 'parameters'>,
+  configuration: Inviting | undefined,
+): string {
   const base = configuration?.invocationUri ?? INVOCATION_URI;
   // An unsigned request stands in the link itself.
   if (parameters !== undefined) return invocationUri(base, parameters);

@@ -112,6 +112,11 @@ export type PostedVerification = AskedPresentation & {
   readonly clientId: string;
   readonly responseUri: string;
   readonly state: string;
+  /**
+   * The `state` of the same request for a wallet on another device than the browser. A response with it is not redirected
+   * to `redirectUri`. Absent where no redirect can follow, and where the result waits for the response code.
+   */
+  readonly crossDeviceState?: string;
   /** The request itself, when it is unsigned. */
   readonly parameters?: JsonObject;
 };

@@ -31,8 +31,10 @@ export type Envelope =
       readonly vpToken: Json;
       /** Absent when it came by OpenID4VP. */
       readonly isoMdoc?: IsoMdocAsked;
+      /** The wallet used the link for another device, so that its browser is not redirected. */
+      readonly isCrossDevice?: true;
     }
-  | { readonly kind: 'wallet_error'; readonly error: SessionFailure }
+  | { readonly kind: 'wallet_error'; readonly error: SessionFailure; readonly isCrossDevice?: true }
   | { readonly kind: 'refused'; readonly code: SessionFailureCode; readonly detail: string };
 
 const UNDECRYPTED = 'decryption_failed';
@@ -41,7 +43,18 @@ export function isUndecrypted(envelope: Envelope): boolean {
   return envelope.kind === 'refused' && envelope.code === UNDECRYPTED;
 }
 
-type Mode = Pick<PostedVerification, 'state' | 'responseMode'>;
+type Mode = Pick<PostedVerification, 'state' | 'crossDeviceState' | 'responseMode'>;
+
+/** Whether a `state` is one of the two of a request. An absent `crossDeviceState` matches nothing. */
+function isStateOf(state: unknown, { state: sameDevice, crossDeviceState }: Mode): boolean {
+  return typeof state === 'string' && (state === sameDevice || state === crossDeviceState);
+}
+
+/** Marks the response to the link for another device. */
+function withDevice(envelope: Envelope, state: unknown, { crossDeviceState }: Mode): Envelope {
+  const isCrossDevice = crossDeviceState !== undefined && state === crossDeviceState;
+  return isCrossDevice && envelope.kind !== 'refused' ? { ...envelope, isCrossDevice } : envelope;
+}
 
 /** Plain parameters, or the one parameter that still has to be decrypted. */
 export type OpenedForm =
@@ -58,7 +71,7 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
   if (vp_token === undefined && response === undefined && error === undefined) throw nothingToAnswer();
   if (response !== undefined) {
     // OpenID4VP 1.0 section 8.3: the state is inside; one that stands outside as well must not contradict.
-    if (form.state !== undefined && form.state !== request.state) throw foreignState();
+    if (form.state !== undefined && !isStateOf(form.state, request)) throw foreignState();
     // OpenID4VP 1.0 section 8.3.1: `response` stands alone.
     if (vp_token !== undefined || error !== undefined) return refused('response_mode', 'response and more');
     // OpenID4VP 1.0 section 8.2
@@ -67,16 +80,16 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
     return { kind: 'encrypted', jwe: response };
   }
   // OpenID4VP 1.0 section 14.2: who does not know the state cannot touch the session.
-  if (form.state !== request.state) throw foreignState();
+  if (!isStateOf(form.state, request)) throw foreignState();
   if (vp_token !== undefined && error !== undefined) return refused('response_mode', 'vp_token and error');
   // OpenID4VP 1.0 section 8.3: a wallet that cannot encrypt may still report an error.
-  if (error !== undefined) return walletError(error, form.error_description);
+  if (error !== undefined) return withDevice(walletError(error, form.error_description), form.state, request);
   // OpenID4VP 1.0 section 8.3: never plain when encryption was asked for.
   if (request.responseMode !== 'direct_post') return refused('response_mode', 'not encrypted');
   const vpToken = parseJson(vp_token ?? '', undefined, MAX_STRANGER_MEMBERS);
   return vpToken === undefined
     ? refused('malformed', 'vp_token is not JSON')
-    : { kind: 'presentations', vpToken };
+    : withDevice({ kind: 'presentations', vpToken }, form.state, request);
 }
 
 /**
@@ -91,8 +104,9 @@ export function openPlaintext(plaintext: string | undefined, request?: Mode): En
   // OpenID4VP 1.0 section 8.3: response parameters at the top level of a JSON object
   if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
   // OpenID4VP 1.0 section 14.2
-  if (request !== undefined && payload['state'] !== request.state) throw foreignState();
-  return openPayload(payload);
+  if (request === undefined) return openPayload(payload);
+  if (!isStateOf(payload['state'], request)) throw foreignState();
+  return withDevice(openPayload(payload), payload['state'], request);
 }
 
 type OfPage = Pick<

@@ -20,7 +20,7 @@ export function shopPage() {
   return page('<h1>Wine</h1><form method="post" action="/orders"><button>Order a bottle</button></form>');
 }
 
-/** @param order `uri` starts a wallet on this device; the QR code, `svg`, one on another. */
+/** @param order `uri` starts a wallet on this device. @param svg QR code of its `crossDeviceUri`. */
 export function orderPage({ uri, state }, svg) {
   const isOpen = state === 'waiting' || state === 'scanned';
   const code =

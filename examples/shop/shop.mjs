@@ -51,7 +51,8 @@ app.post('/orders', async (_request, response) => {
   const made = await vidimus.post('/verifier/offer', {
     body: { response_type: 'uri', requestId: 'of-age', reference: id.slice(0, 8) },
   });
-  orders.set(id, { uri: made.uri, state: 'waiting', isAdult: false });
+  const { uri, crossDeviceUri } = made;
+  orders.set(id, { uri, crossDeviceUri, state: 'waiting', isAdult: false });
   orderOfSession.set(made.session, id);
   void follow(id, made.session);
   // What the wallet answers counts for this browser alone.
@@ -62,7 +63,7 @@ app.post('/orders', async (_request, response) => {
 app.get('/order', (request, response) => {
   const order = orderOf(request);
   if (order === undefined) return response.redirect(303, '/');
-  response.send(orderPage(order, renderSVG(order.uri)));
+  response.send(orderPage(order, renderSVG(order.crossDeviceUri)));
 });
 
 app.get('/order/state', (request, response) => {

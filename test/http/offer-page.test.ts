@@ -198,9 +198,23 @@ describe('The page of an offer', () => {
     expect((await open((await request('named')).pageUrl)).text).to.include('The Shop asks your wallet');
   });
 
-  it('is not there where a redirect or another page leads on', async () => {
+  it('has a button without the QR code of the other device where a redirect follows', async () => {
     const redirected = await request('asks', { redirectUri: 'https://shop.example/done' });
-    expect(redirected).to.not.have.any.keys('pageUrl', 'crossDeviceUri');
+    const { text } = await open(redirected.pageUrl);
+    expect(linkIn(text)).to.equal(redirected.uri);
+    const { renderSVG } = await import('uqr');
+    expect(text).to.include(renderSVG(redirected.crossDeviceUri, { border: 2 }));
+  });
+
+  it('is not there with the Digital Credentials API, nor where the result waits for the response code', async () => {
+    const written = await service.call('PATCH', '/verifier/config/asks', {
+      token,
+      json: { requireResponseCode: true },
+    });
+    expect(written.status, written.text).to.equal(200);
+    const waiting = await request('asks', { redirectUri: 'https://shop.example/done' });
+    expect(waiting).to.not.have.any.keys('pageUrl', 'crossDeviceUri');
+    await service.call('PATCH', '/verifier/config/asks', { token, json: { requireResponseCode: null } });
     expect(await offer({ response_type: 'dc-api' })).to.not.have.property('pageUrl');
   });
 });

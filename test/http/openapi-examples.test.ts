@@ -227,6 +227,8 @@ describe('The examples of the API document', () => {
     const url = new URL(made.uri).searchParams.get('request_uri') ?? '';
     examples.answered['request'] = lastSegment(url);
     await open('fetchPresentationRequest');
+    await open('fetchCrossDeviceRequest');
+    await open('fetchCrossDeviceRequestFor');
     const asked = decode((await open('fetchPresentationRequestFor')).text);
     const vp_token = { pid: [bind(asked, held)] };
     examples.answered['encrypted response'] = await encrypt(asked, {

@@ -130,6 +130,13 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     path: `/${tenant}/request/${requestId}`,
     form: { wallet_nonce: 'a-nonce-of-the-wallet' },
   }),
+  'GET /:tenant/request/:requestId/cross-device': ({ tenant }, { requestId }) => ({
+    path: `/${tenant}/request/${requestId}/cross-device`,
+  }),
+  'POST /:tenant/request/:requestId/cross-device': ({ tenant }, { requestId }) => ({
+    path: `/${tenant}/request/${requestId}/cross-device`,
+    form: { wallet_nonce: 'a-nonce-of-the-wallet' },
+  }),
   'POST /:tenant/response/:requestId': ({ tenant }, { requestId }) => ({
     path: `/${tenant}/response/${requestId}`,
     form: { state: 'guessed', error: 'access_denied' },

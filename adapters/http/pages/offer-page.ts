@@ -47,7 +47,7 @@ async function openPage({ look, kind, invitation }: OpenPage, reader: Reader): P
     cards: cards.colours,
     title: fillText(title, { issuer: shown.name, verifier: shown.name }),
     main: `<h1>${fill(title, { issuer: who, verifier: who })}</h1>
-${await scanned(invitation.link, reader)}
+${await scanned(invitation.crossDeviceLink, reader)}
 <p class="actions"><a class="button primary" href="${escapeHtml(invitation.link)}" rel="noreferrer">${escapeHtml(texts.openWallet)}</a></p>${code}
 <p>${fill(isOffer ? texts.willIssue : texts.requestIntro, { issuer: who, verifier: who })}</p>
 ${cards.markup}${purpose(invitation, reader)}

@@ -11,11 +11,17 @@ const OfferView = z
     uri: z
       .string()
       .describe(
-        'Starts the wallet, as a link or a QR code. With dc-api: where the page fetches the request and posts `data` ' +
+        'Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: where the page fetches the request and posts `data` ' +
           'of the credential that it got',
       ),
     session: z.string().describe('For polling and events; never shown to a wallet'),
-    crossDeviceUri: z.string().optional().describe('For a QR code; absent when a redirect follows'),
+    crossDeviceUri: z
+      .string()
+      .optional()
+      .describe(
+        'For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no ' +
+          'response_code, so follow the session by its events. Absent with dc-api, and where the result waits for the response_code',
+      ),
     pageUrl: PageUrl,
     dcApi: DcApiRequestsView.optional(),
   })

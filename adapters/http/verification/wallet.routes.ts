@@ -5,6 +5,7 @@ import {
   ServeRequestObject,
 } from '../../../application/verification/serve-request-object.ts';
 import { ShowPresented } from '../../../application/verification/show-presented.ts';
+import { CROSS_DEVICE } from '../../../application/verification/wallet-link.ts';
 import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
@@ -31,6 +32,14 @@ const served = {
     404: 'No such request',
     410: 'Expired, or answered already',
   },
+} as const;
+
+/** `crossDeviceUri` leads there. */
+const servedToOtherDevice = {
+  ...served,
+  path: `/:tenant/request/:requestId/${CROSS_DEVICE}`,
+  description:
+    'The same request with another `state`. The response to it is not redirected to the `redirectUri` of the request and gets no response_code',
 } as const;
 
 const WalletForm = z
@@ -77,6 +86,26 @@ export const presentationWalletRoutes = family(
       example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
       async handle({ params: { tenant, requestId }, body }) {
         return requestObject(await serveRequestObject.execute(tenant, requestId, body));
+      },
+    }),
+    route({
+      ...servedToOtherDevice,
+      method: 'get',
+      summary: 'Fetch a presentation request on another device than the browser',
+      async handle({ params: { tenant, requestId } }) {
+        return requestObject(await serveRequestObject.execute(tenant, requestId, {}, 'other'));
+      },
+    }),
+    route({
+      ...servedToOtherDevice,
+      method: 'post',
+      summary: 'Fetch a presentation request on another device, with what the wallet supports',
+      body: WalletForm,
+      described: { form: DescribedFetch },
+      bodyKind: 'form',
+      example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
+      async handle({ params: { tenant, requestId }, body }) {
+        return requestObject(await serveRequestObject.execute(tenant, requestId, body, 'other'));
       },
     }),
     route({
