@@ -7,6 +7,7 @@ import {
   presentationParameters,
 } from '../../domain/oauth/interaction-presentation.ts';
 import { audiencesOf, type InteractionWire, responseModeOf } from '../../domain/oauth/interaction-wire.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -18,6 +19,7 @@ import {
   SELF_ISSUED,
 } from '../../domain/verification/request-object.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
+import type { VerificationPolicy } from '../../domain/verification/verification-policy.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import { needs } from '../needs.ts';
 import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
@@ -27,6 +29,7 @@ import { RegistrationCertificates } from '../registrar/registration-certificates
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
 import { holdsToAgreed } from '../verification/haip.ts';
+import { policyToKeep } from '../verification/presentation-rules.ts';
 import { PresentationVerifier } from '../verification/presentation-verifier.ts';
 import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
@@ -64,7 +67,8 @@ export class InteractionPresentation extends needs({
     if (configuration === undefined) {
       throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
     }
-    const pending = this.#pend(configuration, now);
+    const policy = await policyToKeep(configured, configuration);
+    const pending = this.#pend(configuration, now, policy);
     const { signer, info } = await this.#verifierOf(asking, configuration);
     const parameters = presentationParameters(wire, pending, info, configuration, holdsToAgreed(configured));
     if (signer === undefined) return { pending, request: parameters };
@@ -88,13 +92,18 @@ export class InteractionPresentation extends needs({
     }
   }
 
-  #pend(configuration: PresentationConfiguration, now: Date): PendingPresentation {
+  #pend(
+    configuration: PresentationConfiguration,
+    now: Date,
+    policy: VerificationPolicy | undefined,
+  ): PendingPresentation {
     return {
       kind: 'presentation',
       configurationId: configuration.id,
       since: now,
       until: new Date(now.getTime() + configuration.lifeTime * 1000),
       ...requestParts(this.ports, configuration),
+      ...defined({ policy }),
     };
   }
 

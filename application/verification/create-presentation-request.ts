@@ -26,6 +26,7 @@ import { assertCallable } from '../webhooks/called-addresses.ts';
 import { dcApiRequest } from './dc-api-request.ts';
 import { awaitsCode } from './haip.ts';
 import { checkTransactionData, type PresentationRequestBody } from './presentation-request.ts';
+import { policyToKeep } from './presentation-rules.ts';
 import { infoOf, type Made, type Making, partsOf, signed, signerOf } from './request-in-making.ts';
 import { requestNonce } from './request-parts.ts';
 import { crossDeviceLink, walletLink } from './wallet-link.ts';
@@ -89,7 +90,9 @@ export class CreatePresentationRequest extends needs({
     const publicId = publicIdOf(nonce);
     const address = configured.issuer;
     const isManager = caller.roles.includes('presentation:manage');
-    const making = { configured, configuration, body, nonce, publicId, now, expiresAt, address, isManager };
+    const policy = await policyToKeep(configured, configuration);
+    const times = { now, expiresAt };
+    const making = { configured, configuration, policy, body, nonce, publicId, ...times, address, isManager };
     const made = await (body.response_type === 'dc-api'
       ? dcApiRequest(this.ports, making)
       : this.#posted(making));

@@ -1,11 +1,12 @@
+import { hash } from 'node:crypto';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { withoutQuery } from '../../domain/shared/without-query.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
 import type { Period } from '../../domain/trust-lists/service-history.ts';
-import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { OWN_AUTHORITIES } from '../../domain/verification/trust-anchor.ts';
+import type { VerificationPolicy } from '../../domain/verification/verification-policy.ts';
 import { needs } from '../needs.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
@@ -55,15 +56,16 @@ export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
   readonly #gathered = new WeakMap<Configured, { asked: readonly AskedList[]; trust: IssuerTrust }>();
 
   /**
-   * An anchor that is taken away counts no more, also for requests that are under way already; a removed
-   * configuration trusts nobody. Lists that cannot be had vouch for nobody.
+   * A request keeps the anchors that it was made with, whatever becomes of its configuration. Without such anchors a
+   * removed configuration trusts nobody. Lists are read as they are now, and one that is unavailable vouches for nobody.
+   * @param policy that the request keeps; undefined where the configuration decides.
    */
-  async of(configured: TenantConfiguration, configurationId: string | undefined): Promise<IssuerTrust> {
-    if (configurationId === undefined) return NOBODY;
-    const named = await configured.derive(`issuer-trust/${configurationId}`, async () => {
-      const configuration = await configured.presentationConfiguration(configurationId);
-      return configuration === undefined ? undefined : read(configuration, await configured.keyChains());
-    });
+  async of(
+    configured: TenantConfiguration,
+    configurationId: string | undefined,
+    policy?: VerificationPolicy,
+  ): Promise<IssuerTrust> {
+    const named = await this.#anchorsOf(configured, configurationId, policy);
     if (named === undefined) return NOBODY;
     const asked = await askLists(this.ports.trustLists, configured.tenantId, named.sources);
     const known = this.#gathered.get(named);
@@ -72,11 +74,30 @@ export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
     this.#gathered.set(named, { asked, trust });
     return trust;
   }
+
+  /** Requests with the same anchors share one value, since validated paths are cached by it. */
+  async #anchorsOf(
+    configured: TenantConfiguration,
+    configurationId: string | undefined,
+    policy: VerificationPolicy | undefined,
+  ): Promise<Configured | undefined> {
+    if (policy !== undefined) {
+      const name = hash('sha256', JSON.stringify(policy.trustAnchors ?? null), 'base64url');
+      return configured.derive(`issuer-trust/frozen/${name}`, async () =>
+        read(policy, await configured.keyChains()),
+      );
+    }
+    if (configurationId === undefined) return undefined;
+    return configured.derive(`issuer-trust/${configurationId}`, async () => {
+      const configuration = await configured.presentationConfiguration(configurationId);
+      return configuration === undefined ? undefined : read(configuration, await configured.keyChains());
+    });
+  }
 }
 
 /** @param configuration one of an earlier release may have no anchors, and means its own. */
 function read(
-  { trustAnchors = [OWN_AUTHORITIES] }: Partial<PresentationConfiguration>,
+  { trustAnchors = [OWN_AUTHORITIES] }: VerificationPolicy,
   chains: readonly KeyChain[],
 ): Configured {
   const roots = new Map(chains.map((chain) => [chain.id, chain.root?.certificate]));

@@ -32,6 +32,7 @@ export type AnsweredRequest = Pick<
   | 'transactionDataObjects'
   | 'transactionDataElements'
   | 'transactionDataSchemas'
+  | 'policy'
 > & { readonly responseMode?: string };
 
 /** What a presentation is held against. */

@@ -1,3 +1,4 @@
+import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import type { MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
 import type { CertificateRevocation } from '../../domain/verification/certificate-revocation.ts';
 import type { PresentedValues } from '../../domain/verification/configuration.ts';
@@ -5,6 +6,7 @@ import {
   type PresentationAlgorithms,
   presentationAlgorithms,
 } from '../../domain/verification/request-object.ts';
+import { frozenPolicy, type VerificationPolicy } from '../../domain/verification/verification-policy.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { holdsToAgreed, holdsToHaip } from './haip.ts';
 
@@ -19,13 +21,18 @@ export type PresentationRules = {
   readonly values: PresentedValues;
 };
 
-/** @param configurationId undefined, or of one that is gone: what holds unless something is stated. */
+/**
+ * @param configurationId undefined, or of a deleted configuration: the defaults hold.
+ * @param policy that the request keeps; undefined where the configuration decides.
+ */
 export async function rulesOf(
   configured: TenantConfiguration,
   configurationId: string | undefined,
+  policy?: VerificationPolicy,
 ): Promise<PresentationRules> {
   const configuration =
-    configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId);
+    policy ??
+    (configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId));
   const { mdlProfile, certificateRevocation, values, typeMetadata } = configuration ?? {};
   const haip = holdsToHaip(configured);
   return {
@@ -36,4 +43,17 @@ export async function rulesOf(
     values: values ?? 'disclosed',
     holdsToTypes: typeMetadata === 'enforced',
   };
+}
+
+/** The policy that a request keeps, see `frozenPolicy`. */
+export async function policyToKeep(
+  configured: TenantConfiguration,
+  configuration: VerificationPolicy,
+): Promise<VerificationPolicy | undefined> {
+  const { trustAnchors = [] } = configuration;
+  const chains = trustAnchors.some((anchor) => 'keyChainId' in anchor) ? await configured.keyChains() : [];
+  const authorities = chains.flatMap(({ id, root }) =>
+    root === undefined ? [] : [[id, writePemCertificates([root.certificate])] as const],
+  );
+  return frozenPolicy(configuration, new Map(authorities));
 }

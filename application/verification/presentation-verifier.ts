@@ -81,8 +81,9 @@ export class PresentationVerifier extends needs({
       query.requested.has(id) ? texts.map((text, index) => ({ id, text, index })) : [],
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
-    const trust = await this.ports.issuerTrusts.of(configured, configurationId);
-    const task: Task = { ...wanted, trust, ...(await rulesOf(configured, configurationId)) };
+    const { policy } = request;
+    const trust = await this.ports.issuerTrusts.of(configured, configurationId, policy);
+    const task: Task = { ...wanted, trust, ...(await rulesOf(configured, configurationId, policy)) };
     const looked = presented.flatMap(({ id, text, index }) => {
       const own = query.credentials.get(id);
       return own === undefined ? [] : [{ query: own, ...this.#look(task, own, text, index) }];

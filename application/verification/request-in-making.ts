@@ -8,6 +8,7 @@ import {
   requestObjectClaims,
   requestParameters,
 } from '../../domain/verification/request-object.ts';
+import type { VerificationPolicy } from '../../domain/verification/verification-policy.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
@@ -25,6 +26,8 @@ export type Making = {
   readonly configured: TenantConfiguration;
   readonly configuration: PresentationConfiguration;
   readonly body: PresentationRequestBody;
+  /** What the response is verified by; undefined where it is too large to be kept. */
+  readonly policy: VerificationPolicy | undefined;
   readonly nonce: string;
   readonly publicId: PublicId;
   readonly now: Date;
@@ -49,7 +52,7 @@ export type MakingPorts = {
 /** What every request has, and the parameters that a wallet gets of it; who asks stands in neither. */
 export function partsOf<Mode extends string>(
   ports: MakingPorts,
-  { configured, configuration, body, nonce }: Making,
+  { configured, configuration, policy, body, nonce }: Making,
   requestUrl: string,
   responseMode: Mode,
 ) {
@@ -59,7 +62,7 @@ export function partsOf<Mode extends string>(
     requestUrl,
     responseMode,
     ...requestParts(ports, configuration, body.transaction_data, nonce),
-    ...defined({ webhook: body.webhook ?? configuration.webhook ?? undefined }),
+    ...defined({ policy, webhook: body.webhook ?? configuration.webhook ?? undefined }),
   } as const;
   const { encryption, ...asked } = common;
   const parameters = (info: readonly JsonObject[]) =>

@@ -17,6 +17,7 @@ export type PendingPresentation = Pick<
   | 'transactionDataObjects'
   | 'transactionDataElements'
   | 'transactionDataSchemas'
+  | 'policy'
 > & {
   readonly kind: 'presentation';
   /** The presentation configuration. */

@@ -2,6 +2,7 @@ import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import type { ScaSchemas } from '../verification/sca/payload.ts';
+import type { VerificationPolicy } from '../verification/verification-policy.ts';
 import type { WebhookConfig } from '../webhooks/webhook.ts';
 import type { SessionFailure } from './failure-code.ts';
 
@@ -93,6 +94,8 @@ type AskedPresentation = {
   readonly signedAs?: string;
   /** Ephemeral key of this request; absent when the response comes in the clear. */
   readonly encryption?: { readonly publicJwk: JsonObject; readonly d: string };
+  /** What the presentation is verified by. Absent in sessions of an earlier release: the configuration decides there. */
+  readonly policy?: VerificationPolicy;
   readonly webhook?: WebhookConfigValue;
   readonly redirectUri?: string;
   /** The result is kept until the browser brings the response code. Never through the Digital Credentials API. */
