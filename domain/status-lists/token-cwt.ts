@@ -47,7 +47,7 @@ const LIMITS: readonly (readonly [number, 'aud' | 'nbf'])[] = [
 ];
 const STATUS_LIST = 65533;
 
-/** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1 with a known algorithm. */
+/** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1, tagged or not, with a supported algorithm. */
 export function openStatusListCwt(bytes: Uint8Array): OpenedStatusListCwt {
   try {
     return open(bytes);
@@ -59,8 +59,9 @@ export function openStatusListCwt(bytes: Uint8Array): OpenedStatusListCwt {
 
 function open(bytes: Uint8Array): OpenedStatusListCwt {
   const token = decodeCbor(bytes, { bytes: MAX_BYTES });
-  // Token Status List section 5.2: tagged; a MAC has another tag.
-  if (!(token instanceof Tagged) || token.tag !== COSE_SIGN1) throw invalid('not a COSE_Sign1');
+  // Draft 14 of Token Status List, which HAIP 1.0 references, shows the token without a tag, later drafts with tag 18. A MAC
+  // without its tag has three parts of the same types, and fails at the signature.
+  if (token instanceof Tagged && token.tag !== COSE_SIGN1) throw invalid('not a COSE_Sign1');
   const signed = readCoseSign1(token);
   const { protectedHeader, protectedBytes, unprotectedHeader, payload, signature } = signed;
   // Token Status List section 5.2: the type is explicit, and protected.

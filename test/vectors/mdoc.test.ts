@@ -173,11 +173,10 @@ describe('status list token in CWT form', () => {
     });
   });
 
-  it('refuses a token of another kind, untagged, cut or changed', () => {
+  it('refuses a token of another kind, cut or changed, and reads one without its tag', () => {
     const bytes = Buffer.from(tokens.cwt.hex, 'hex');
     for (const other of [
       Buffer.from(tokens.referenced_cwt.hex, 'hex'),
-      bytes.subarray(1),
       bytes.subarray(0, -1),
       Buffer.concat([Buffer.from([0xd8, 61]), bytes]),
       Buffer.from(tokens.cwt.hex.replace('d28458', 'd18458'), 'hex'),
@@ -186,6 +185,7 @@ describe('status list token in CWT form', () => {
     ]) {
       expect(outcomeOf(() => openStatusListCwt(other))).to.equal('status_invalid');
     }
+    expect(openStatusListCwt(bytes.subarray(1))).to.deep.equal(openStatusListCwt(bytes));
     const changed = openStatusListCwt(Buffer.from(tokens.cwt.hex.replace('78dadbb9', '78dadbba'), 'hex'));
     expect(ports.signatures.verify(tokens.public_key_jwk, changed.toVerify, changed.signature)).to.equal(
       false,

@@ -214,6 +214,12 @@ describe('The token of a status list', () => {
     ]);
   });
 
+  it('is the same with the tag of a COSE_Sign1 and without', () => {
+    const tagged = sealed();
+    const untagged = encodeCbor((decodeCbor(tagged) as Tagged).value);
+    expect(openStatusListCwt(untagged)).to.deep.equal(openStatusListCwt(tagged));
+  });
+
   it('may carry its certificates in either header, or none', () => {
     const unprotected = withHeader((map) => map.delete(33));
     expect(openStatusListCwt(unprotected)).to.not.have.property('chain');
@@ -225,7 +231,7 @@ describe('The token of a status list', () => {
   });
 
   const wrong: readonly (readonly [string, string, () => Buffer])[] = [
-    ['no tag', 'not a COSE_Sign1', () => encodeCbor(parts())],
+    ['the tag of a CWT alone', 'not a COSE_Sign1', () => encodeCbor(new Tagged(61, parts()))],
     ['the tag of a MAC', 'not a COSE_Sign1', () => encodeCbor(new Tagged(17, parts()))],
     ['another type', 'typ', () => withHeader((map) => map.set(16, 'application/cwt'))],
     ['no type', 'typ', () => withHeader((map) => map.delete(16))],

@@ -145,6 +145,11 @@ describe('A status list of somebody else in CWT form', () => {
     await lists.get('acme', URI, 'jwt-or-cwt');
     expect(remote.calls).to.have.length(3);
   });
+  it('is read without the tag of a COSE_Sign1, as draft 14 shows it', async () => {
+    serve(encodeCbor((decodeCbor(token()) as Tagged).value));
+    const list = await lists.get('acme', URI, 'jwt-or-cwt');
+    expect(list).to.be.an('object');
+  });
   it('is not taken for an SD-JWT VC, which is asked about by a JWT', async () => {
     serve(token());
     expect(await reasonOf('jwt')).to.equal('status_invalid: content type');
@@ -165,7 +170,10 @@ describe('A status list of somebody else in CWT form', () => {
     'without its list': [() => extended([65533, undefined]), /lst|list/],
     'with three bits': [() => token({ status_list: { bits: 3, lst: claims().status_list.lst } }), /bits/],
     'with a MAC': [() => bent(() => {}, 17), /COSE_Sign1/],
-    'without its tag': [() => encodeCbor((decodeCbor(token()) as Tagged).value), /COSE_Sign1/],
+    'without its tag, with the signature of another key': [
+      () => encodeCbor((decodeCbor(token({}, { key: newKey().privateKey })) as Tagged).value),
+      /signature/,
+    ],
     'with a changed payload': [
       () =>
         bent((parts) => {
