@@ -2,6 +2,7 @@ import { joinCompact } from '../../domain/formats/jose/compact.ts';
 import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
+import { thumbprint } from '../../domain/shared/jwk.ts';
 import { madeOnce } from '../made-once.ts';
 import type { Kms } from '../ports/kms.ts';
 
@@ -10,10 +11,12 @@ export type JwtToSign = {
   readonly chain: KeyChain;
   readonly typ: string;
   readonly payload: object;
-  /** Further header parameters. They never replace `alg`, `typ`, `x5c` or `jwk`. */
+  /** Further header parameters. They never replace `alg`, `typ`, `x5c`, `jwk` or `kid`. */
   readonly header?: Readonly<Record<string, unknown>>;
   /** Whether the public key stands in the header as well (RFC 7515 section 4.1.3). */
   readonly withJwk?: boolean;
+  /** Whether the thumbprint of the key (RFC 7638) stands in the header as `kid`. */
+  readonly withKid?: boolean;
 };
 
 /** Encoded headers by key chain; the chains of a tenant's view live as long as the view does. */
@@ -32,19 +35,22 @@ export async function signJwt(kms: Kms, request: JwtToSign): Promise<string> {
 }
 
 function encodedHeader(request: JwtToSign): string {
-  const { chain, typ, header, withJwk = false } = request;
+  const { chain, typ, header, withJwk = false, withKid = false } = request;
   if (header !== undefined) return encodeBase64url(JSON.stringify({ ...header, ...ownHeader(request) }));
 
   const known = madeOnce(encodedHeaders, chain, () => new Map<string, string>());
-  return madeOnce(known, `${typ} ${withJwk}`, () => encodeBase64url(JSON.stringify(ownHeader(request))));
+  return madeOnce(known, `${typ} ${withJwk} ${withKid}`, () =>
+    encodeBase64url(JSON.stringify(ownHeader(request))),
+  );
 }
 
-function ownHeader({ chain, typ, withJwk = false }: JwtToSign): object {
+function ownHeader({ chain, typ, withJwk = false, withKid = false }: JwtToSign): object {
   const { handle, publicJwk } = chain.active.key;
   return {
     alg: handle.algorithm,
     typ,
     x5c: signingChain(chain),
     ...(withJwk && { jwk: publicJwk }),
+    ...(withKid && { kid: thumbprint(publicJwk) }),
   };
 }

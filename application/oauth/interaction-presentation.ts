@@ -122,7 +122,9 @@ export class InteractionPresentation extends needs({
       iat: Math.floor(since.getTime() / 1000),
       exp: Math.floor(until.getTime() / 1000),
     };
-    return { request: await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload }) };
+    return {
+      request: await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload }),
+    };
   }
 
   /** @throws Failure `invalid_request` for what is no answer to the request. */

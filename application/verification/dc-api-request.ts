@@ -94,7 +94,13 @@ async function signedBySeveral(
   for (const signer of signers) {
     const info = await infoOf(ports, making, signer);
     const header = { client_id: signer.clientId, ...(info.length > 0 && { verifier_info: info }) };
-    const jws = await signJwt(ports.kms, { chain: signer.chain, typ: REQUEST_OBJECT_TYPE, payload, header });
+    const jws = await signJwt(ports.kms, {
+      chain: signer.chain,
+      typ: REQUEST_OBJECT_TYPE,
+      withKid: true,
+      payload,
+      header,
+    });
     const [protectedHeader = '', text = '', signature = ''] = jws.split('.');
     signatures.push({ protected: protectedHeader, signature });
     encoded = text;

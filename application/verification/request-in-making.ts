@@ -109,7 +109,7 @@ export async function signed(
   making: Making,
 ) {
   const payload = claimsOf(parameters, making);
-  const requestObject = await signJwt(kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
+  const requestObject = await signJwt(kms, { chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload });
   return { requestObject, ...defined({ signedAs }) };
 }
 

@@ -160,7 +160,7 @@ export class ServeRequestObject extends needs({
       ...claims,
       ...defined({ aud: issuer, wallet_nonce: nonce, state }),
     };
-    return signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, payload });
+    return signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload });
   }
 }
 

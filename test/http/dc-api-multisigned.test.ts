@@ -55,7 +55,7 @@ describe('a request through the Digital Credentials API that several keys sign',
         ...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata'],
         ...['expected_origins', 'aud', 'iat', 'exp'],
       );
-      expect(header).to.have.all.keys('alg', 'typ', 'x5c', 'client_id', 'verifier_info');
+      expect(header).to.have.all.keys('alg', 'typ', 'x5c', 'kid', 'client_id', 'verifier_info');
       expect(header['typ']).to.equal('oauth-authz-req+jwt');
       expect(header['verifier_info']).to.deep.equal([{ format: 'jwt', data: 'about-the-shop' }]);
       const hash = Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
+import { calculateJwkThumbprint, type JWK } from 'jose';
 import sinon from 'sinon';
 import { type Asked, decode, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
 
@@ -64,6 +65,18 @@ describe('verifying through HTTP', () => {
       expect(state).to.match(/^[\w.~-]{22,}$/);
       expect(new Set([id, nonce, state, url.split('/').at(-1)]).size, 'all differ').to.equal(4);
       expect(JSON.stringify(payload), 'the session id stays with the client').to.not.include(id);
+    });
+
+    it('names its signing key by the thumbprint in kid, beside x5c, also for a wallet with a nonce', async () => {
+      const asked = await shop.ask();
+      const wallet = { form: { wallet_nonce: 'a-nonce' } };
+      const again = decode((await shop.service.call('POST', asked.url, wallet)).text);
+      for (const { header } of [asked, again]) {
+        const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
+        const jwk = leaf.publicKey.export({ format: 'jwk' });
+        expect(header['kid']).to.equal(await calculateJwkThumbprint(jwk as JWK));
+        expect(header).to.have.all.keys('alg', 'typ', 'x5c', 'kid');
+      }
     });
 
     it('has a key, a nonce and a state of its own each time', async () => {
@@ -182,11 +195,12 @@ describe('verifying through HTTP', () => {
       expect(await attempt()).to.deep.equal([400, 'failed', true]);
     });
 
-    it('that is taken away counts for requests that are under way', async () => {
+    it('that is taken away counts no more for later requests, and still for those that are under way', async () => {
       await shop.configure({ id: 'withdrawn' });
       const asked = await shop.ask('withdrawn');
       await shop.call('PATCH', '/verifier/config/withdrawn', { trustAnchors: null });
-      expect((await shop.present(asked, held)).status).to.equal(400);
+      expect((await shop.present(asked, held)).status).to.equal(200);
+      expect((await shop.present(await shop.ask('withdrawn'), held)).status).to.equal(400);
     });
   });
 });
