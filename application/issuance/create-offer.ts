@@ -13,7 +13,9 @@ import type { AnswerName } from '../../domain/sessions/kept-answer.ts';
 import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
+import { type Finding, type Warning, warningsOf } from '../../domain/shared/finding.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
+import { invocationFindings, MAX_QR_LENGTH } from '../../domain/shared/invocation-uri.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
@@ -40,6 +42,8 @@ export type CreatedOffer = {
   readonly pageUrl?: string;
   /** Experimental: no specification defines offers over the Digital Credentials API yet. */
   readonly dcApi?: { readonly protocol: string; readonly data: JsonObject };
+  /** Absent where there is nothing to warn of. */
+  readonly warnings?: readonly Warning[];
 };
 
 /** What a page passes to `navigator.credentials.create` as the protocol; browsers have not agreed on it. */
@@ -105,6 +109,10 @@ export class CreateOffer extends needs({
       request: issuanceRequest(request, offer, uri),
     });
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
+    const warnings = warningsOf([
+      ...invocationFindings('invocationUri', request.invocationUri),
+      ...lengthFindings(uri),
+    ]);
     const created = {
       uri,
       session: session.id,
@@ -112,6 +120,7 @@ export class CreateOffer extends needs({
       ...(session.useDcApi
         ? { dcApi: { protocol: DC_API_PROTOCOL, data: offer } }
         : { pageUrl: offerPageUrl(settings, configured, publicId) }),
+      ...(warnings.length > 0 && { warnings }),
     };
     const { change, refusals } = keeping(created);
     const opens = { session, ...defined({ grant }) };
@@ -223,4 +232,18 @@ function issuanceRequest(request: OfferRequest, offer: JsonObject, offerUrl: str
     credentialClaims: credentialClaims as IssuanceRequest['credentialClaims'],
     ...defined({ notifyWebhook }),
   };
+}
+
+/** An offer is fetched by reference, so only the address of a wallet makes its link long. */
+function lengthFindings(link: string): Finding[] {
+  if (link.length <= MAX_QR_LENGTH) return [];
+  return [
+    {
+      rule: 'OpenID4VCI 1.0 section 4.1',
+      member: 'invocationUri',
+      concerns: 'users whose wallet is on another device than the browser',
+      message: `the link has ${link.length} characters; above ${MAX_QR_LENGTH} cameras cannot scan its QR code, and the page shows none`,
+      change: 'use a shorter address',
+    },
+  ];
 }

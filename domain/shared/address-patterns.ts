@@ -14,6 +14,7 @@ export const SCHEMES_OF_WALLETS: readonly string[] = [
   ...['haip', 'haip-vci', 'haip-vp'],
   ...['eudi-openid4vp', 'eudi-openid4vci', 'eudi-openid4ci', 'eudi-wallet'],
   ...['mdoc', 'mdoc-openid4vp', 'didcomm', 'siopv2', 'wallet', 'eudiw', 'vcwallet'],
+  ...['av', 'swiyu', 'swiyu-verify', 'eudi-openid4vc', 'openid4vc'],
 ];
 
 /** Schemes whose addresses run, open or read something where they are shown as links. */
@@ -30,6 +31,43 @@ export const HARMFUL_SCHEMES: readonly string[] = [
     'intent',
     'jar',
   ],
+];
+
+/** Schemes of browsers, of programs of the system and of protocols: none of them starts a wallet. */
+const SCHEMES_OF_PROGRAMS: readonly string[] = [
+  ...['https?', 'wss?', 'ftps?', 'sftp', 'ssh', 'telnet', 'tn3270', 'rlogin', 'ldaps?', 'smb', 'afp', 'nfs'],
+  ...[
+    'dav',
+    'webcal',
+    'gopher',
+    'news',
+    'nntp',
+    'irc',
+    'ircs',
+    'git',
+    'svn',
+    'rsync',
+    'magnet',
+    'vnc',
+    'rdp',
+  ],
+  ...[
+    'mailto',
+    'tel',
+    'sms',
+    'mms',
+    'callto',
+    'facetime',
+    'facetime-audio',
+    'sips?',
+    'skype',
+    'xmpp',
+    'maps',
+  ],
+  ...['chrome', 'chrome-.*', 'googlechrome', 'googlechromes', 'firefox', 'moz-.*', 'opera', 'edge', 'brave'],
+  ...['ms-.*', 'microsoft-.*', 'search', 'search-ms', 'shell', 'hcp', 'help', 'cmd', 'powershell'],
+  ...['itms.*', 'x-apple.*', 'x-web-search', 'prefs', 'app-settings', 'market', 'android-app', 'content'],
+  ...['res', 'resource', 'cid', 'mid', 'mhtml', 'mk', 'feed', 'steam', 'vscode', 'vscode-insiders'],
 ];
 
 /**
@@ -74,7 +112,9 @@ export const NAME_PATTERN = `^(${WEB}|(?!(${HARMFUL}|https?):)[a-z][a-z0-9+.-]*:
 export const REDIRECT_PATTERN = `^(https://${HOST}([/?]${rest()})?|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])${PORT}([/?]${rest()})?|${app()})$`;
 /** `{sessionId}` may stand in it. */
 export const RETURN_PATTERN = `^(${web(SESSION_ID)}|${app(SESSION_ID)})$`;
-export const INVOCATION_PATTERN = `^(https://${HOST}([/?]${rest()})?|${SCHEME_OF_APP}://([/?]?${first()}${rest()})?)$`;
+/** What starts no wallet: schemes that run, open or read something, and those of browsers, programs and protocols. */
+export const FOREIGN_SCHEMES = `(${HARMFUL}|${SCHEMES_OF_PROGRAMS.join('|')})`;
+export const INVOCATION_PATTERN = `^(https://${HOST}([/?]${rest()})?|(?!${FOREIGN_SCHEMES}:)[a-z][a-z0-9+.-]*://([/?]?${first()}${rest()})?)$`;
 export const ORIGIN_PATTERN = `^(https://(([a-z0-9-]+\\.)*[a-z][a-z0-9-]*|(${NUMBER}\\.){3}${NUMBER})${OWN_PORT}|http://(localhost|127\\.0\\.0\\.1|\\[::1\\]|([a-z0-9-]+\\.)+localhost)${OWN_PORT}|(android|platform|ios):[!-~]+)$`;
 /** One line of text. */
 export const LINE_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';

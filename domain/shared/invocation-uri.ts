@@ -1,9 +1,15 @@
 import { z } from 'zod';
-import { INVOCATION_PATTERN } from './address-patterns.ts';
+import { FOREIGN_SCHEMES, INVOCATION_PATTERN } from './address-patterns.ts';
+import type { Finding } from './finding.ts';
 import type { JsonObject } from './json.ts';
 import { isSchemeOfApp } from './redirect-address.ts';
 import { isUri } from './uri.ts';
 import { isWebAddress } from './web-address.ts';
+
+/** Links that are longer make QR codes that cameras do not read from a screen. */
+export const MAX_QR_LENGTH = 1_200;
+
+const FOREIGN = new RegExp(`^${FOREIGN_SCHEMES}:$`);
 
 /** A scheme of wallets or the universal link of one; parameters are appended. */
 export const InvocationUri = z
@@ -14,9 +20,9 @@ export const InvocationUri = z
   })
   .refine((text) => {
     const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
-    if (scheme !== 'https:') return isSchemeOfApp(scheme) && isUri(`${text.replace(/:\/\/$/, '://x')}`);
+    if (scheme !== 'https:') return !FOREIGN.test(scheme) && isUri(`${text.replace(/:\/\/$/, '://x')}`);
     return isUri(text) && isWebAddress(text);
-  }, 'characters of a URI (RFC 3986); a private scheme has a dot, such as com.example.wallet://, or is a known one of wallets')
+  }, 'characters of a URI (RFC 3986), and no scheme of a browser, a program of the system or a protocol; schemes of wallets are openid4vp://, swiyu-verify:// or com.example.wallet://')
   .meta({ pattern: INVOCATION_PATTERN });
 
 /**
@@ -30,4 +36,20 @@ export function invocationUri(base: string, parameters: JsonObject): string {
       `${name}=${encodeURIComponent(typeof value === 'string' ? value : JSON.stringify(value))}`,
   );
   return `${base}${base.includes('?') ? '&' : '?'}${query.join('&')}`;
+}
+
+/** A warning for a private scheme that is neither one of a known wallet nor a domain name in reverse (RFC 8252 section 7.1). */
+export function invocationFindings(member: string, uri: string | null | undefined): Finding[] {
+  const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(uri ?? '') ?? [];
+  if (scheme === '' || scheme === 'https:' || isSchemeOfApp(scheme)) return [];
+  return [
+    {
+      rule: 'RFC 8252 section 7.1',
+      member,
+      concerns: 'users whose device has no app for the scheme, or another app than the wallet',
+      message: `"${scheme}//" is not the scheme of a wallet that this service knows`,
+      change:
+        'compare it with the documentation of the wallet; a domain name in reverse such as com.example.wallet:// is unambiguous',
+    },
+  ];
 }

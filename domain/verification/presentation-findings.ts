@@ -1,8 +1,17 @@
 import { readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
+import { invocationFindings, invocationUri, MAX_QR_LENGTH } from '../shared/invocation-uri.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { PresentationConfigurationBody } from './configuration.ts';
 import type { DcqlQuery } from './dcql/query.ts';
+import {
+  encodeTransactionData,
+  INVOCATION_URI,
+  postedParameters,
+  redirectUriClientId,
+  requestParameters,
+} from './request-object.ts';
 
 type CredentialQuery = DcqlQuery['credentials'][number];
 
@@ -18,6 +27,8 @@ export function presentationFindings(
 ): Finding[] {
   return [
     ...requestFindings(configuration),
+    ...invocationFindings('invocationUri', configuration.invocationUri),
+    ...linkFindings(configuration),
     ...queryFindings(configuration),
     ...trustFindings(configuration),
     ...confirmationFindings(configuration),
@@ -70,6 +81,49 @@ function requestFindings({
     });
   }
   return findings;
+}
+
+/** Placeholders of usual length for what is known only when a request is created. */
+const TYPICAL = {
+  nonce: 'n'.repeat(43),
+  state: 's'.repeat(43),
+  responseUri: `https://verifier.example/tenant/response/${'r'.repeat(22)}`,
+  encryptionJwk: {
+    kty: 'EC',
+    crv: 'P-256',
+    x: 'x'.repeat(43),
+    y: 'y'.repeat(43),
+    kid: 'k'.repeat(43),
+    alg: 'ECDH-ES',
+    use: 'enc',
+  },
+} as const;
+
+/** An unsigned request stands in the link itself, which soon is too long for a QR code. */
+function linkFindings(configuration: PresentationConfigurationBody): Finding[] {
+  if (configuration.clientIdPrefix !== 'redirect_uri') return [];
+  const { responseMode, dcql_query, transaction_data, invocationUri: base = INVOCATION_URI } = configuration;
+  const { nonce, state, responseUri, encryptionJwk } = TYPICAL;
+  const parameters = requestParameters({
+    responseMode,
+    nonce,
+    dcqlQuery: dcql_query as unknown as JsonObject,
+    transactionData: encodeTransactionData((transaction_data ?? []) as unknown as JsonObject[]),
+    encryptionJwk: responseMode === 'direct_post.jwt' ? encryptionJwk : undefined,
+    asker: configuration,
+  });
+  const clientId = redirectUriClientId(responseUri);
+  const { length } = invocationUri(base, postedParameters(parameters, { clientId, responseUri, state }));
+  if (length <= MAX_QR_LENGTH) return [];
+  return [
+    {
+      rule: 'OpenID4VP 1.0 section 5.9.3',
+      member: 'clientIdPrefix',
+      concerns: 'users whose wallet is on another device than the browser',
+      message: `the link has about ${length} characters; above ${MAX_QR_LENGTH} cameras cannot scan its QR code, and the page shows none`,
+      change: 'use x509_hash, whose requests are fetched by reference, or ask for fewer claims',
+    },
+  ];
 }
 
 function queryFindings({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {

@@ -141,6 +141,53 @@ describe('a presentation request', () => {
     ]) {
       it(`nothing by "${invocationUri}"`, () => refusedConfiguration({ invocationUri }, 'invocationUri'));
     }
+    it('a wallet by a private scheme, with a warning when the service does not know it', async () => {
+      const warned = async (invocationUri: string) => {
+        const body = { id: 'scheme', dcql_query: QUERY, invocationUri };
+        const { warnings } = (await shop.call('POST', '/verifier/config', body)).body;
+        return warnings.some(({ member }: { member: string }) => member === 'invocationUri');
+      };
+      expect(await warned('mine://')).to.equal(true);
+      expect((await offer('scheme')).uri).to.match(/^mine:\/\/\?client_id=/);
+      for (const known of ['swiyu-verify://', 'av://', 'com.example.wallet://', 'https://wallet.example/'])
+        expect(await warned(known), known).to.equal(false);
+      const offered = (invocationUri: string) =>
+        shop.call(
+          'POST',
+          '/issuer/offer',
+          {
+            response_type: 'uri',
+            flow: 'pre_authorized_code',
+            credentialConfigurationIds: ['card'],
+            invocationUri,
+          },
+          shop.acme.token,
+        );
+      const unknown = await offered('mine://');
+      expect(unknown.body.uri).to.match(/^mine:\/\/\?credential_offer_uri=/);
+      expect(unknown.body.warnings[0]).to.include({ member: 'invocationUri' });
+      expect((await offered('swiyu://')).body).to.not.have.property('warnings');
+      expect((await offered('ms-word://')).status).to.equal(400);
+    });
+    it('a warning where the link is too long for a QR code, and the page says so', async () => {
+      const claims = Array.from({ length: 40 }, (_, index) => ({ path: [`some_element_${index}`] }));
+      const [credential] = QUERY.credentials;
+      const query = { credentials: [{ ...credential, claims }] };
+      const written = await shop.call('POST', '/verifier/config', {
+        id: 'long',
+        dcql_query: query,
+        clientIdPrefix: 'redirect_uri',
+      });
+      expect(JSON.stringify(written.body.warnings)).to.match(/QR code/);
+      const { uri, pageUrl } = (
+        await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'long' })
+      ).body;
+      expect(uri.length).to.be.greaterThan(1_200);
+      const { text } = await shop.service.call('GET', pageUrl, { headers: { 'Accept-Language': 'en' } });
+      expect(text).to.include('The link is too long for a QR code').and.not.include('<svg');
+      const short = await shop.call('POST', '/verifier/config', { id: 'long', dcql_query: query });
+      expect(JSON.stringify(short.body.warnings)).to.not.match(/QR code/);
+    });
     it('wallets with the wish that they post when they fetch', async () => {
       expect((await offer('check')).uri).to.not.include('request_uri_method');
       await shop.configure({ id: 'posting', requestUriMethod: 'post' });

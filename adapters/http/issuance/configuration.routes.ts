@@ -17,6 +17,7 @@ import {
 } from '../../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
+import { Warning } from '../../../domain/shared/finding.ts';
 import { answerNameOf } from '../idempotency.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
@@ -103,6 +104,7 @@ export const issuanceRoutes = families(
               .object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })
               .optional()
               .describe('Experimental: the offer for the Digital Credentials API'),
+            warnings: z.array(Warning).optional().describe('Absent where there is nothing to warn of'),
           })
           .meta({ id: 'Offer' }),
         409: 'The `Idempotency-Key` was used for another request',

@@ -1,13 +1,11 @@
 import type { OfferPage } from '../../../application/sessions/show-offer-page.ts';
+import { MAX_QR_LENGTH } from '../../../domain/shared/invocation-uri.ts';
 import { cardsOf, wholeCredential } from './cards.ts';
 import { displayFor, TEXTS } from './languages.ts';
 import { escapeHtml, fill, fillText, type Markup, named, within } from './markup.ts';
 import { type Page, page, type Reader, tenantName } from './page.ts';
 
 type OpenPage = Extract<OfferPage, { standing: 'open' }>;
-
-/** Links that are longer make codes that no camera reads from a screen. */
-const MAX_SCANNED = 1_200;
 
 /** How an offer or a request gets from a browser to a wallet: on another device by its code, on this one by its link. */
 export async function offerPage(shown: OfferPage, reader: Reader): Promise<Page> {
@@ -58,10 +56,10 @@ ${cards.markup}${purpose(invitation, reader)}
 }
 
 async function scanned(link: string, { language }: Reader): Promise<Markup> {
-  if (link.length > MAX_SCANNED) return '';
+  const { scan, qrCode, tooLongToScan } = TEXTS[language];
+  if (link.length > MAX_QR_LENGTH) return `<p>${escapeHtml(tooLongToScan)}</p>`;
   // Loaded with the first page: most processes show none for a while.
   const { renderSVG } = await import('uqr');
-  const { scan, qrCode } = TEXTS[language];
   const image = renderSVG(link, { border: 2 });
   return `<p>${escapeHtml(scan)}</p>\n<div class="qr" role="img" aria-label="${escapeHtml(qrCode)}">${image}</div>`;
 }

@@ -64,7 +64,7 @@ const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[
     'what starts a wallet',
     INVOCATION_PATTERN,
     InvocationUri,
-    ['openid4vp://', 'haip-vp://', 'https://wallet.example/present', 'com.example.wallet://'],
+    ['openid4vp://', 'swiyu-verify://', 'https://wallet.example/present', 'com.example.wallet://', 'mine://'],
   ],
   [
     'an origin',
@@ -93,6 +93,33 @@ describe('What the API document says of addresses', () => {
       }
     });
   }
+
+  it('allows no scheme of a browser, a program or a protocol to start a wallet', () => {
+    for (const scheme of [
+      'http',
+      'javascript',
+      'data',
+      'file',
+      'blob',
+      'vbscript',
+      'intent',
+      'microsoft-edge',
+    ]) {
+      for (const text of [`${scheme}://`, `${scheme}://x/y`, `${scheme.toUpperCase()}://x`]) {
+        expect(InvocationUri.safeParse(text).success, text).to.equal(false);
+        expect(new RegExp(INVOCATION_PATTERN, 'u').test(text), text).to.equal(false);
+      }
+    }
+    for (const text of [
+      'chrome-extension://x',
+      'ms-settings://',
+      'search-ms://x',
+      'tel://1',
+      'ws://x',
+      'ftp://x',
+    ])
+      expect(InvocationUri.safeParse(text).success, text).to.equal(false);
+  });
 
   it('allows names of every kind, and nothing that runs or opens something', () => {
     for (const text of ['urn:eudi:pid:1', 'https://acme.example/type', 'did:web:acme.example', 'oid:1.2.3']) {

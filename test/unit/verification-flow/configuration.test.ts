@@ -293,7 +293,7 @@ describe('A presentation configuration', () => {
     'an origin with a path': { expectedOrigins: ['https://shop.example/'] },
     'an origin in the clear': { expectedOrigins: ['http://shop.example'] },
     'an origin of sockets': { expectedOrigins: ['ws://localhost'] },
-    'an invocation that any app may answer': { invocationUri: 'shop://' },
+    'an invocation by a scheme of a program': { invocationUri: 'ms-settings://' },
     'a request that nobody signs to be fetched': {
       clientIdPrefix: 'redirect_uri',
       requestUriMethod: 'post',

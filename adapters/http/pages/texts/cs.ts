@@ -18,6 +18,8 @@ export const cs: Texts = {
   wholeCredential: 'Všechny údaje v něm',
   scan: 'Naskenujte tento kód peněženkou v telefonu.',
   qrCode: 'QR kód pro vaši peněženku',
+  tooLongToScan:
+    'Odkaz je pro QR kód příliš dlouhý. Otevřete tuto stránku na zařízení, na kterém máte peněženku.',
   openWallet: 'Otevřít moji peněženku',
   codeNeeded: 'Vaše peněženka vás požádá o kód. {issuer} vám ho sdělí jinou cestou.',
   validUntil: 'Platí do {time}',

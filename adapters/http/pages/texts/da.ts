@@ -18,6 +18,7 @@ export const da: Texts = {
   wholeCredential: 'Alle oplysninger i den',
   scan: 'Scan denne kode med tegnebogen på din telefon.',
   qrCode: 'QR-kode til din tegnebog',
+  tooLongToScan: 'Linket er for langt til en QR-kode. Åbn denne side på den enhed, hvor din tegnebog er.',
   openWallet: 'Åbn min tegnebog',
   codeNeeded: 'Din tegnebog vil bede dig om en kode. {issuer} giver dig den på en anden måde.',
   validUntil: 'Gyldig til {time}',

@@ -18,6 +18,8 @@ export const de: Texts = {
   wholeCredential: 'Alle Angaben darin',
   scan: 'Scannen Sie diesen Code mit der Wallet auf Ihrem Smartphone.',
   qrCode: 'QR-Code für Ihre Wallet',
+  tooLongToScan:
+    'Der Link ist zu lang für einen QR-Code. Öffnen Sie diese Seite auf dem Gerät, auf dem Ihre Wallet ist.',
   openWallet: 'Meine Wallet öffnen',
   codeNeeded: 'Ihre Wallet wird Sie nach einem Code fragen. {issuer} gibt ihn Ihnen auf einem anderen Weg.',
   validUntil: 'Gültig bis {time}',

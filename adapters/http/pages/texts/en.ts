@@ -17,6 +17,7 @@ export const en = {
   wholeCredential: 'All information in it',
   scan: 'Scan this code with the wallet on your phone.',
   qrCode: 'QR code for your wallet',
+  tooLongToScan: 'The link is too long for a QR code. Open this page on the device on which your wallet is.',
   openWallet: 'Open my wallet',
   codeNeeded: 'Your wallet will ask you for a code. {issuer} gives it to you in another way.',
   validUntil: 'Valid until {time}',

@@ -18,6 +18,8 @@ export const es: Texts = {
   wholeCredential: 'Toda la información que contiene',
   scan: 'Escanee este código con la cartera de su teléfono.',
   qrCode: 'Código QR para su cartera',
+  tooLongToScan:
+    'El enlace es demasiado largo para un código QR. Abra esta página en el dispositivo en el que está su cartera.',
   openWallet: 'Abrir mi cartera',
   codeNeeded: 'Su cartera le pedirá un código. {issuer} se lo da por otra vía.',
   validUntil: 'Válido hasta {time}',

@@ -18,6 +18,7 @@ export const et: Texts = {
   wholeCredential: 'Kogu selles olev teave',
   scan: 'Skannige see kood oma telefonis oleva kukruga.',
   qrCode: 'QR-kood teie kukru jaoks',
+  tooLongToScan: 'Link on QR-koodi jaoks liiga pikk. Avage see leht seadmes, milles on teie kukkur.',
   openWallet: 'Ava minu kukkur',
   codeNeeded: 'Teie kukkur küsib teilt koodi. {issuer} annab selle teile muul viisil.',
   validUntil: 'Kehtib kuni {time}',

@@ -18,6 +18,7 @@ export const fi: Texts = {
   wholeCredential: 'Kaikki sen tiedot',
   scan: 'Skannaa tämä koodi puhelimesi lompakolla.',
   qrCode: 'QR-koodi lompakollesi',
+  tooLongToScan: 'Linkki on liian pitkä QR-koodiksi. Avaa tämä sivu laitteella, jossa lompakkosi on.',
   openWallet: 'Avaa lompakkoni',
   codeNeeded: 'Lompakkosi pyytää sinulta koodin. {issuer} antaa sen sinulle toista kautta.',
   validUntil: 'Voimassa: {time} asti',

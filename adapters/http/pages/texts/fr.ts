@@ -18,6 +18,8 @@ export const fr: Texts = {
   wholeCredential: 'Toutes les informations qu’il contient',
   scan: 'Scannez ce code avec le portefeuille de votre téléphone.',
   qrCode: 'Code QR pour votre portefeuille',
+  tooLongToScan:
+    'Le lien est trop long pour un code QR. Ouvrez cette page sur l’appareil où se trouve votre portefeuille.',
   openWallet: 'Ouvrir mon portefeuille',
   codeNeeded: 'Votre portefeuille vous demandera un code. {issuer} vous le communique par un autre moyen.',
   validUntil: 'Valable jusqu’au {time}',

@@ -18,6 +18,8 @@ export const ga: Texts = {
   wholeCredential: 'An fhaisnéis go léir atá ann',
   scan: 'Scan an cód seo leis an tiachóg ar d’fhón.',
   qrCode: 'Cód QR do do thiachóg',
+  tooLongToScan:
+    'Tá an nasc rófhada do chód QR. Oscail an leathanach seo ar an ngléas ar a bhfuil do thiachóg.',
   openWallet: 'Oscail mo thiachóg',
   codeNeeded: 'Iarrfaidh do thiachóg cód ort. Tugann {issuer} duit é ar bhealach eile.',
   validUntil: 'Bailí go dtí {time}',

@@ -18,6 +18,7 @@ export const hr: Texts = {
   wholeCredential: 'Sve podatke u njemu',
   scan: 'Skenirajte ovaj kôd lisnicom na svojem telefonu.',
   qrCode: 'QR kôd za vašu lisnicu',
+  tooLongToScan: 'Poveznica je preduga za QR kôd. Otvorite ovu stranicu na uređaju na kojem je vaša lisnica.',
   openWallet: 'Otvori moju lisnicu',
   codeNeeded: 'Vaša će lisnica od vas zatražiti kôd. {issuer} vam ga daje drugim putem.',
   validUntil: 'Vrijedi do {time}',

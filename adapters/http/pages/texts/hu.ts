@@ -18,6 +18,8 @@ export const hu: Texts = {
   wholeCredential: 'Minden benne lévő adat',
   scan: 'Olvassa be ezt a kódot a telefonján lévő tárcával.',
   qrCode: 'QR-kód a tárcája számára',
+  tooLongToScan:
+    'A hivatkozás túl hosszú egy QR-kódhoz. Nyissa meg ezt az oldalt azon az eszközön, amelyen a tárcája van.',
   openWallet: 'A tárcám megnyitása',
   codeNeeded: 'A tárcája kódot fog kérni. {issuer} más úton adja meg Önnek.',
   validUntil: 'Érvényes eddig: {time}',

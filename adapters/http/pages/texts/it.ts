@@ -18,6 +18,8 @@ export const it: Texts = {
   wholeCredential: 'Tutte le informazioni contenute',
   scan: 'Scansioni questo codice con il portafoglio sul suo telefono.',
   qrCode: 'Codice QR per il suo portafoglio',
+  tooLongToScan:
+    'Il link è troppo lungo per un codice QR. Apra questa pagina sul dispositivo su cui si trova il suo portafoglio.',
   openWallet: 'Apri il mio portafoglio',
   codeNeeded: 'Il suo portafoglio le chiederà un codice. {issuer} glielo comunica in un altro modo.',
   validUntil: 'Valido fino al {time}',

@@ -18,6 +18,7 @@ export const lt: Texts = {
   wholeCredential: 'Visą joje esančią informaciją',
   scan: 'Nuskaitykite šį kodą savo telefone esančia pinigine.',
   qrCode: 'QR kodas jūsų piniginei',
+  tooLongToScan: 'Nuoroda per ilga QR kodui. Atverkite šį puslapį įrenginyje, kuriame yra jūsų piniginė.',
   openWallet: 'Atverti mano piniginę',
   codeNeeded: 'Jūsų piniginė paprašys kodo. {issuer} jį jums pateiks kitu būdu.',
   validUntil: 'Galioja iki {time}',

@@ -18,6 +18,7 @@ export const lv: Texts = {
   wholeCredential: 'Visa tajā esošā informācija',
   scan: 'Noskenējiet šo kodu ar maku savā tālrunī.',
   qrCode: 'QR kods jūsu makam',
+  tooLongToScan: 'Saite ir pārāk gara QR kodam. Atveriet šo lapu ierīcē, kurā ir jūsu maks.',
   openWallet: 'Atvērt manu maku',
   codeNeeded: 'Jūsu maks prasīs kodu. {issuer} jums to dos citā veidā.',
   validUntil: 'Derīgs līdz {time}',

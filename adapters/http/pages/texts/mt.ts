@@ -18,6 +18,8 @@ export const mt: Texts = {
   wholeCredential: 'L-informazzjoni kollha li fih',
   scan: 'Skennja dan il-kodiċi bil-kartiera fuq it-telefown tiegħek.',
   qrCode: 'Kodiċi QR għall-kartiera tiegħek',
+  tooLongToScan:
+    'Il-link hija twila wisq għal kodiċi QR. Iftaħ din il-paġna fuq l-apparat li fih il-kartiera tiegħek.',
   openWallet: 'Iftaħ il-kartiera tiegħi',
   codeNeeded: 'Il-kartiera tiegħek se titolbok kodiċi. {issuer} jagħtihulek b’mod ieħor.',
   validUntil: 'Validu sa {time}',

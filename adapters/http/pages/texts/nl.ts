@@ -18,6 +18,8 @@ export const nl: Texts = {
   wholeCredential: 'Alle gegevens erin',
   scan: 'Scan deze code met de wallet op uw telefoon.',
   qrCode: 'QR-code voor uw wallet',
+  tooLongToScan:
+    'De link is te lang voor een QR-code. Open deze pagina op het apparaat waarop uw wallet staat.',
   openWallet: 'Mijn wallet openen',
   codeNeeded: 'Uw wallet zal u om een code vragen. {issuer} geeft u die op een andere manier.',
   validUntil: 'Geldig tot {time}',

@@ -18,6 +18,8 @@ export const pl: Texts = {
   wholeCredential: 'Wszystkie zawarte dane',
   scan: 'Proszę zeskanować ten kod portfelem w telefonie.',
   qrCode: 'Kod QR dla Państwa portfela',
+  tooLongToScan:
+    'Link jest za długi na kod QR. Proszę otworzyć tę stronę na urządzeniu, na którym jest portfel.',
   openWallet: 'Otwórz mój portfel',
   codeNeeded: 'Portfel poprosi o kod. {issuer} przekaże go w inny sposób.',
   validUntil: 'Ważne do {time}',

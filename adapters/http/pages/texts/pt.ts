@@ -18,6 +18,8 @@ export const pt: Texts = {
   wholeCredential: 'Todas as informações que contém',
   scan: 'Leia este código com a carteira do seu telemóvel.',
   qrCode: 'Código QR para a sua carteira',
+  tooLongToScan:
+    'A ligação é demasiado longa para um código QR. Abra esta página no dispositivo em que está a sua carteira.',
   openWallet: 'Abrir a minha carteira',
   codeNeeded: 'A sua carteira vai pedir-lhe um código. {issuer} comunica-lho por outra via.',
   validUntil: 'Válido até {time}',

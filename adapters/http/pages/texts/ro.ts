@@ -18,6 +18,8 @@ export const ro: Texts = {
   wholeCredential: 'Toate informațiile din el',
   scan: 'Scanați acest cod cu portofelul de pe telefon.',
   qrCode: 'Cod QR pentru portofelul dumneavoastră',
+  tooLongToScan:
+    'Linkul este prea lung pentru un cod QR. Deschideți această pagină pe dispozitivul pe care se află portofelul.',
   openWallet: 'Deschideți portofelul meu',
   codeNeeded: 'Portofelul vă va cere un cod. {issuer} vi-l comunică pe altă cale.',
   validUntil: 'Valabil până la {time}',

@@ -18,6 +18,8 @@ export const sk: Texts = {
   wholeCredential: 'Všetky údaje v ňom',
   scan: 'Naskenujte tento kód peňaženkou v telefóne.',
   qrCode: 'QR kód pre vašu peňaženku',
+  tooLongToScan:
+    'Odkaz je pre QR kód príliš dlhý. Otvorte túto stránku na zariadení, na ktorom máte peňaženku.',
   openWallet: 'Otvoriť moju peňaženku',
   codeNeeded: 'Vaša peňaženka vás požiada o kód. {issuer} vám ho oznámi inou cestou.',
   validUntil: 'Platí do {time}',

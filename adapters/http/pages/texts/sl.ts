@@ -18,6 +18,7 @@ export const sl: Texts = {
   wholeCredential: 'Vse podatke v njem',
   scan: 'To kodo optično preberite z denarnico v svojem telefonu.',
   qrCode: 'Koda QR za vašo denarnico',
+  tooLongToScan: 'Povezava je predolga za kodo QR. Odprite to stran v napravi, v kateri je vaša denarnica.',
   openWallet: 'Odpri mojo denarnico',
   codeNeeded: 'Denarnica vas bo vprašala za kodo. {issuer} vam jo sporoči po drugi poti.',
   validUntil: 'Velja do {time}',

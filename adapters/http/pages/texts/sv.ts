@@ -18,6 +18,7 @@ export const sv: Texts = {
   wholeCredential: 'Alla uppgifter i den',
   scan: 'Skanna koden med plånboken i din telefon.',
   qrCode: 'QR-kod till din plånbok',
+  tooLongToScan: 'Länken är för lång för en QR-kod. Öppna sidan på den enhet där din plånbok finns.',
   openWallet: 'Öppna min plånbok',
   codeNeeded: 'Din plånbok kommer att be dig om en kod. {issuer} ger dig den på annat sätt.',
   validUntil: 'Giltig till {time}',
