@@ -3910,6 +3910,8 @@ export interface components {
           [key: string]: unknown;
         };
       };
+      /** @description Absent where there is nothing to warn of */
+      warnings?: components["schemas"]["Warning"][];
     };
     IssuanceConfiguration: {
       /** @description How wallets show the issuer, by language; an empty list says nothing of it */
@@ -4857,7 +4859,7 @@ export interface components {
       /** @description For the operator */
       message: string;
     };
-    /** @description A wallet that came to collect and was refused */
+    /** @description A request for a credential, or a response to a presentation request, that was rejected */
     RefusedAttempt: {
       /** Format: date-time */
       at: string;

@@ -4,6 +4,7 @@ import type { Caller, Listener, RememberedCaller, TenantCaller } from '../../app
 import type { PortsOf, Token, Tokens } from '../../application/needs.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { EditedKind } from '../../domain/resources.ts';
+import type { Failure } from '../../domain/shared/failure.ts';
 import type { RateLimitGroup } from './rate-limits.ts';
 
 /** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets, a page for users. */
@@ -144,6 +145,15 @@ export type RouteDefinition<
   };
   /** Answers may also be a JWT, as with `bodyKind` `unread`. */
   readonly asJwt?: boolean;
+  /**
+   * Is told of a body that could not be read: too large, of another media type, not a form or not JSON. The caller gets the error.
+   * @param params as they stand in the address. @param requestId of the HTTP request.
+   */
+  readonly onUnreadBody?: (
+    params: Readonly<Record<string, string | undefined>>,
+    error: Failure,
+    requestId: string,
+  ) => Promise<void>;
   /** Documented answers: a schema, a sentence when there is no JSON body, or what comes in another form. */
   readonly responses: Readonly<Record<number, z.ZodType | string | OtherForm>>;
   /**

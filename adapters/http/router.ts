@@ -17,7 +17,7 @@ import { bodyReader } from './read-body.ts';
 import { startRequest } from './request-start.ts';
 import type { Route, Surface } from './route.ts';
 import { fail, surfaceFor } from './send.ts';
-import { identify, type Ports, type Server, serve } from './serve.ts';
+import { identify, type Ports, reportUnreadBody, type Server, serve } from './serve.ts';
 
 export type HttpSettings = {
   /** Proxies in front whose `X-Forwarded-For` is believed; false for none. */
@@ -141,7 +141,19 @@ function notHead(request: Request, _response: Response, next: NextFunction): voi
 function readers(route: Route, budget: BodyBudget) {
   const reader = bodyReader(route);
   if (reader === undefined) return [];
-  return [budget.counter(typeof route.access === 'string' ? 'strangers' : 'known'), reader];
+  const counter = budget.counter(typeof route.access === 'string' ? 'strangers' : 'known');
+  return [counter, route.onUnreadBody === undefined ? reader : reporting(route, reader)];
+}
+
+/** Reports a body that could not be read before the caller gets the error. */
+function reporting(route: Route, reader: RequestHandler): RequestHandler {
+  return (request, response, next) => {
+    reader(request, response, (error?: unknown) => {
+      if (error === undefined) return next();
+      const failure = bodyFailure(error);
+      void reportUnreadBody(route, request, response, failure).finally(() => next(failure));
+    });
+  };
 }
 
 function addressLimit(route: Route, { rateLimits, log }: Server) {

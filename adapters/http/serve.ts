@@ -124,7 +124,7 @@ function callerOf({ locals }: Response): Caller | RememberedCaller | undefined {
 async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
   const known = callerOf(response);
   assertConditions(route, request);
-  const { readOnly, written, ...read } = readInput(route, request);
+  const { readOnly, written, ...read } = await readOrReport(route, request, response);
   if (isLarge(request.body)) await setImmediate();
   const asked = { ...read, request: new SentRequest(request, response) };
   const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
@@ -146,6 +146,30 @@ async function answer(route: Route, request: Request, response: Response, ports:
   // What is shown of a resource may be large: others have their turn before it is looked at once more.
   if ('shown' in reply && reply.shown !== undefined) await setImmediate();
   return withTag(route, reply, ports.editTags);
+}
+
+async function readOrReport(route: Route, request: Request, response: Response) {
+  try {
+    return readInput(route, request);
+  } catch (error) {
+    await reportUnreadBody(route, request, response, error);
+    throw error;
+  }
+}
+
+/** Member names of a body are the sender's own words, so they are not passed on. */
+const UNREADABLE_JSON = 'the body is not a JSON object of the expected form';
+
+/** @param error as the caller gets it. */
+export async function reportUnreadBody(
+  { onUnreadBody }: Route,
+  { params }: Request,
+  response: Response,
+  error: unknown,
+): Promise<void> {
+  if (onUnreadBody === undefined || !(error instanceof Failure)) return;
+  const told = error.code === 'invalid_input' ? new Failure(error.code, UNREADABLE_JSON) : error;
+  await onUnreadBody(params as Record<string, string>, told, requestIdOf(response));
 }
 
 /** Bytes of a body whose reading is a piece of work of its own: others have their turn before it is looked at. */

@@ -1,13 +1,10 @@
-import type { SessionOutcome } from '../../domain/sessions/session.ts';
+import { withAttempt } from '../../domain/sessions/refused-attempt.ts';
 import { Failure, type FailureCode } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { SessionNotes } from './session-notes.ts';
-
-/** More are not kept of a session, so that a wallet that tries without end writes no more either. */
-const MAX_ATTEMPTS = 20;
 
 /** Steps that every wallet takes, and what says nothing of the request. */
 const EXPECTED: readonly FailureCode[] = [
@@ -65,12 +62,4 @@ export class RefusedAttempts extends needs({ ...WORLD, sessionNotes: SessionNote
       log.error('a refused attempt was not noted', { tenantId, requestId }, fault);
     }
   }
-}
-
-function withAttempt(
-  outcome: SessionOutcome | null,
-  attempt: NonNullable<SessionOutcome['attempts']>[number],
-): SessionOutcome | undefined {
-  const { attempts = [] } = outcome ?? {};
-  return attempts.length < MAX_ATTEMPTS ? { ...outcome, attempts: [...attempts, attempt] } : undefined;
 }

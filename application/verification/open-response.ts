@@ -1,6 +1,12 @@
 import { isoMdocTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { VerificationRequest } from '../../domain/sessions/session.ts';
-import { type Envelope, type OpenedForm, openDeviceResponses } from '../../domain/verification/envelope.ts';
+import {
+  type Envelope,
+  isUndecrypted,
+  type OpenedForm,
+  openDeviceResponses,
+} from '../../domain/verification/envelope.ts';
+import { undecryptableReason } from '../../domain/verification/undecryptable.ts';
 import type { Encryption, EncryptionKeyPair } from '../ports/encryption.ts';
 
 /** How an answer comes in. */
@@ -32,5 +38,8 @@ export async function openResponse(
   // OpenID4VP 1.0 section 8.3
   const key = request.encryption as unknown as EncryptionKeyPair | undefined;
   const plaintext = key === undefined ? undefined : await encryption.decrypt(opened.jwe, key);
-  return openPlaintext(plaintext, request);
+  const envelope = openPlaintext(plaintext, request);
+  const kid = key?.publicJwk.kid;
+  if (!isUndecrypted(envelope) || kid === undefined) return envelope;
+  return { ...envelope, detail: `the response does not decrypt: ${undecryptableReason(opened.jwe, kid)}` };
 }

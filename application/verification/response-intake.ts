@@ -1,3 +1,4 @@
+import { keepingAttempts } from '../../domain/sessions/refused-attempt.ts';
 import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { answered, awaiting, delivering, type SessionChange } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -60,7 +61,7 @@ export class ResponseIntake extends needs({
       const found = answerable(await known.session(publicId), known.now);
       const envelope = await openResponse(this.ports.encryption, opening, found.request);
       if (isUndecrypted(envelope) && this.#undecrypted.leaveOpen(found.session.id, opening)) {
-        throw refusedResponse('it does not decrypt');
+        throw refusedResponse(envelope.detail);
       }
       switch (envelope.kind) {
         case 'presentations':
@@ -103,7 +104,8 @@ export class ResponseIntake extends needs({
   }
 
   async #record(known: Known, session: Session, outcome: SessionOutcome): Promise<never> {
-    await known.commit({ session: answered(session, 'fail', outcome) }, { session: alreadyAnswered });
+    const failed = keepingAttempts(session.outcome, outcome);
+    await known.commit({ session: answered(session, 'fail', failed) }, { session: alreadyAnswered });
     throw refusedResponse(outcome.failure?.message ?? 'refused');
   }
 
@@ -118,7 +120,8 @@ export class ResponseIntake extends needs({
     const verified = { credentials, report };
     const waits = request.awaitsResponseCode === true;
     const kept = waits ? { awaiting: verified } : verified;
-    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, kept, isCrossDevice);
+    const result = keepingAttempts(session.outcome, kept);
+    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, result, isCrossDevice);
     const endsAt = new Date(this.ports.clock.now().getTime() + RESPONSE_CODE_SECONDS * 1000);
     const change = waits ? awaiting(session, outcome, endsAt) : answered(session, 'complete', outcome);
     await known.commit({ session: change }, { session: alreadyAnswered });
@@ -134,7 +137,7 @@ export class ResponseIntake extends needs({
 
   /** Another response may have been taken in meanwhile, of which this fault says nothing. */
   #failUnanswered(session: Session): Promise<void> {
-    const change = answered(session, 'fail', { failure: BROKEN });
+    const change = answered(session, 'fail', keepingAttempts(session.outcome, { failure: BROKEN }));
     return this.#ending(session, () => record(this.ports, session.tenantId, { session: change }));
   }
 
@@ -176,7 +179,7 @@ export class ResponseIntake extends needs({
     const { resultDelivery, sessionOutcomes } = this.ports;
     const verified = { credentials, report };
     const intent = resultDelivery.intend();
-    const pending = { ...verified, deliveries: [intent] };
+    const pending = keepingAttempts(session.outcome, { ...verified, deliveries: [intent] });
     const taken = await this.#take(known, session, delivering(session, pending), pending);
     const about = { configured: known.configured, session: session.id };
     const called = resultDelivery.call(webhook, intent, about, credentials);
@@ -205,7 +208,7 @@ export class ResponseIntake extends needs({
     verdict: Verdict,
   ): Promise<never> {
     const { resultDelivery, sessionOutcomes } = this.ports;
-    const outcome = refusedOutcome(verdict);
+    const outcome = keepingAttempts(session.outcome, refusedOutcome(verdict));
     const intent = resultDelivery.intend(verdict.credentials);
     const pending = { ...outcome, deliveries: [intent] };
     const failed = await this.#take(known, session, answered(session, 'fail', pending), pending);
@@ -243,7 +246,7 @@ export class ResponseIntake extends needs({
     { session, request }: Answerable,
     { error, isCrossDevice }: WalletError,
   ): Promise<ResponseReply> {
-    const failed = { failure: error };
+    const failed = keepingAttempts(session.outcome, { failure: error });
     const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, failed, isCrossDevice);
     await known.commit({ session: answered(session, 'fail', outcome) }, { session: alreadyAnswered });
     return reply;

@@ -1,3 +1,4 @@
+import { keepingAttempts } from '../../domain/sessions/refused-attempt.ts';
 import {
   MOVES,
   type Session,
@@ -21,8 +22,9 @@ export class SessionOutcomes extends needs(WORLD) {
   async record(
     session: Session,
     event: Extract<SessionEvent, 'complete' | 'fail'> | undefined,
-    outcome: SessionOutcome,
+    result: SessionOutcome,
   ): Promise<Session | undefined> {
+    const outcome = keepingAttempts(session.outcome, result);
     const { store, clock } = this.ports;
     // The claim keeps other responses out, but that a wallet fetched the request may be noted at any moment.
     let present = session;

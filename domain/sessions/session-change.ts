@@ -74,6 +74,14 @@ export function isUnfetched({ status }: Pick<Session, 'status'>): boolean {
   return (MOVES.fetch.from as readonly string[]).includes(status);
 }
 
+/** A rejected response is recorded with a session that is open and has no accepted response. */
+export function attempted(
+  { id, version }: Pick<Session, 'id' | 'version'>,
+  outcome: SessionOutcome,
+): SessionChange {
+  return { id, version, running: OPEN_STATUSES, unanswered: true, outcome };
+}
+
 /** A judged response is taken in, and its backend is called next: of several at once exactly one goes on. */
 export function delivering({ id }: Pick<Session, 'id'>, outcome: SessionOutcome): SessionChange {
   return { id, running: OPEN_STATUSES, unanswered: true, answers: true, outcome, ...marking(outcome) };

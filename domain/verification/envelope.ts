@@ -39,7 +39,7 @@ export type Envelope =
 
 const UNDECRYPTED = 'decryption_failed';
 
-export function isUndecrypted(envelope: Envelope): boolean {
+export function isUndecrypted(envelope: Envelope): envelope is Extract<Envelope, { kind: 'refused' }> {
   return envelope.kind === 'refused' && envelope.code === UNDECRYPTED;
 }
 

@@ -24,7 +24,10 @@ export const AttemptView = z
     reason: z.string().describe('For the operator'),
     requestId: z.string().optional().describe('As the log names the request'),
   })
-  .meta({ id: 'RefusedAttempt', description: 'A wallet that came to collect and was refused' });
+  .meta({
+    id: 'RefusedAttempt',
+    description: 'A request for a credential, or a response to a presentation request, that was rejected',
+  });
 
 export const FailureView = z
   .object({

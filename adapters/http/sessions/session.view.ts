@@ -131,7 +131,7 @@ export const SessionView = z
       .array(AttemptView)
       .optional()
       .describe(
-        'Requests of wallets for a token or a credential of this session that were rejected: the first 20. Token requests count if their code or refresh token is valid',
+        'Requests of wallets for a token or a credential of this session that were rejected, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests count if their code or refresh token is valid',
       ),
     report: z.array(CheckView).optional().describe('The checks of each presentation, in their order'),
     deliveries: z.array(DeliveryView).optional().describe('Webhook calls and what came of them'),

@@ -131,8 +131,10 @@ export const presentationWalletRoutes = family(
         413: 'Larger than 2.5 MiB',
         415: 'Not a form',
       },
-      async handle({ params: { tenant, requestId }, body }) {
-        const { redirect_uri } = await receiveResponse.execute(tenant, requestId, body);
+      onUnreadBody: ({ tenant, requestId }, error, id) =>
+        receiveResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
+      async handle({ params: { tenant, requestId }, body, request }) {
+        const { redirect_uri } = await receiveResponse.execute(tenant, requestId, body, request.requestId);
         return reply(200, { redirect_uri });
       },
     }),
@@ -224,8 +226,10 @@ export const dcApiRoutes = family(
         413: 'Larger than 2.5 MiB',
         415: 'Not JSON',
       },
-      async handle({ params: { tenant, requestId }, body }) {
-        await receiveDcApiResponse.execute(tenant, requestId, body as JsonObject);
+      onUnreadBody: ({ tenant, requestId }, error, id) =>
+        receiveDcApiResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
+      async handle({ params: { tenant, requestId }, body, request }) {
+        await receiveDcApiResponse.execute(tenant, requestId, body as JsonObject, request.requestId);
         return reply(200, {});
       },
     }),

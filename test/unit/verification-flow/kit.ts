@@ -40,6 +40,7 @@ import { ResultDelivery } from '../../../application/verification/result-deliver
 import { OpenRequests, ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
 import { TypeMetadata } from '../../../application/verification/type-metadata.ts';
+import { UnreadResponses } from '../../../application/verification/unread-responses.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { buildSigningInput, joinCompact, parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
@@ -226,8 +227,9 @@ export class World {
       resultDelivery: new ResultDelivery({ ...this, log }),
       sessionOutcomes: new SessionOutcomes(this),
     });
-    this.receiveResponse = new ReceiveResponse({ responseIntake });
-    this.receiveDcApiResponse = new ReceiveDcApiResponse({ responseIntake });
+    const unreadResponses = new UnreadResponses({ ...this, log });
+    this.receiveResponse = new ReceiveResponse({ responseIntake, unreadResponses });
+    this.receiveDcApiResponse = new ReceiveDcApiResponse({ responseIntake, unreadResponses });
   }
 
   static async make(): Promise<World> {
