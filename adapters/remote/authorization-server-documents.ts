@@ -11,7 +11,7 @@ import {
 } from '../../domain/oauth/server-metadata.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { FAULT_WORDS } from './fault-words.ts';
+import { faultWords } from './fault-words.ts';
 
 const TIMEOUT_MS = 5_000;
 const DOCUMENT_BYTES = 128 * 1024;
@@ -94,7 +94,7 @@ export async function call(
     return await remote.request(address, options);
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    const message = `${describe(address)} ${FAULT_WORDS[error.fault]}.`;
+    const message = `${describe(address)} ${faultWords(error)}.`;
     throw new AuthorizationServerError(error.fault, message, { cause: error });
   }
 }

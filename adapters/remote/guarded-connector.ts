@@ -53,7 +53,10 @@ async function addressesOf(
 
 /** One bad address among good ones refuses them all: which one is called would be left to chance. */
 function checkAddresses(guard: GuardOfOne, target: Target, addresses: readonly ResolvedAddress[]): void {
-  if (addresses.length === 0) throw new RemoteError('unreachable', `${target.host} has no address.`);
+  if (addresses.length === 0) {
+    const detail = 'DNS: the host name has no address';
+    throw new RemoteError('unreachable', `${target.host} has no address.`, { detail });
+  }
   const refused = addresses.find(({ address }) => !guard.permits(target, address));
   if (refused === undefined) return;
   throw new RemoteError(

@@ -3,6 +3,7 @@ import { Remote, RemoteError, type RemoteResponse } from '../../application/port
 import { AddressGuard } from './address-guard.ts';
 import { readAnswer } from './answer.ts';
 import { ByteShares } from './byte-shares.ts';
+import { connectionFault } from './connection-fault.ts';
 import { endOf, FairGate } from './fair-gate.ts';
 import { isPermittedLiteral } from './guarded-connector.ts';
 import { CALLS_OF_LANE, Lanes } from './lanes.ts';
@@ -191,5 +192,7 @@ async function enter(
 
 function faultOf(cause: unknown, origin: string): RemoteError {
   if (cause instanceof RemoteError) return cause;
-  return new RemoteError('unreachable', `${origin} could not be reached.`, { cause });
+  const detail = connectionFault(cause);
+  const why = detail === undefined ? '' : `: ${detail}`;
+  return new RemoteError('unreachable', `${origin} could not be reached${why}.`, { cause, detail });
 }

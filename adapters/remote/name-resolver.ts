@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { RemoteError } from '../../application/ports/remote.ts';
 import { SingleFlight } from '../../application/single-flight.ts';
 import { LOCAL_NAME, LOOPBACK } from './address-guard.ts';
+import { nameFault } from './connection-fault.ts';
 import { endOf, FairGate } from './fair-gate.ts';
 import { type Files, type Names, readNames, SYSTEM_FILES } from './resolver-files.ts';
 
@@ -153,6 +154,8 @@ async function within<T>(call: AbortController, name: string, work: Promise<T>):
 }
 
 const tooSlow = (name: string) =>
-  new RemoteError('unreachable', `${name} could not be looked up within ${LIMIT_MS} ms.`);
+  new RemoteError('unreachable', `${name} could not be looked up within ${LIMIT_MS} ms.`, {
+    detail: 'DNS: the name server did not answer in time',
+  });
 const unknown = (name: string, cause: unknown) =>
-  new RemoteError('unreachable', `${name} could not be looked up.`, { cause });
+  new RemoteError('unreachable', `${name} could not be looked up.`, { cause, detail: nameFault(cause) });

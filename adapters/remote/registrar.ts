@@ -12,7 +12,7 @@ import {
 import type { CompleteRegistrationBody } from '../../domain/registrar/registration-certificate-request.ts';
 import { parseJson } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { FAULT_WORDS } from './fault-words.ts';
+import { faultWords } from './fault-words.ts';
 import { RegistrarTokens } from './registrar-tokens.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -107,7 +107,7 @@ export class RemoteRegistrar extends Registrar {
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       const isOutage = ['timeout', 'unreachable', 'busy'].includes(error.fault);
-      const message = `${placeOf(account, path)} ${FAULT_WORDS[error.fault]}.`;
+      const message = `${placeOf(account, path)} ${faultWords(error)}.`;
       throw new RegistrarError(isOutage ? 'unavailable' : 'bad_answer', message, { cause: error });
     }
   }

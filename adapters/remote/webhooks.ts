@@ -14,7 +14,7 @@ import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { signingKeys, type WebhookSecret } from '../../domain/webhooks/webhook-secret.ts';
-import { FAULT_WORDS } from './fault-words.ts';
+import { faultWords } from './fault-words.ts';
 
 const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES = 256 * 1024;
@@ -109,7 +109,7 @@ export class RemoteWebhooks extends Webhooks {
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       const { fault } = error;
-      const message = `${place} ${WORDS[fault] ?? FAULT_WORDS[fault]}.`;
+      const message = `${place} ${faultWords(error, WORDS)}.`;
       throw new WebhookError(fault === 'redirected' ? 'bad_status' : fault, message, { cause: error });
     }
   }

@@ -7,6 +7,7 @@ import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { boundedBytes } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
+import { Log } from '../ports/log.ts';
 import { Remote, RemoteError } from '../ports/remote.ts';
 import { SingleFlight } from '../single-flight.ts';
 
@@ -25,7 +26,7 @@ type KeySet = {
 };
 
 /** The keys of registered wallets: as registered, or fetched from the address that the tenant configured. */
-export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
+export class ClientKeys extends needs({ remote: Remote, clock: Clock, log: Log }) {
   readonly #sets = new LRUCache<string, KeySet>(boundedBytes(MAX_SET_BYTES));
   readonly #flights = new SingleFlight<KeySet>();
 
@@ -73,11 +74,20 @@ export class ClientKeys extends needs({ remote: Remote, clock: Clock }) {
     const options = { tenantId, method: 'GET', headers, ...limits } as const;
     try {
       const { status, body } = await this.ports.remote.request(uri, options);
-      const text = status === 200 ? decodeUtf8(body) : undefined;
-      return text === undefined ? undefined : parseJsonObject(text);
+      if (status !== 200) return this.#failed(tenantId, uri, `HTTP status ${status}`);
+      const text = decodeUtf8(body);
+      const keys = text === undefined ? undefined : parseJsonObject(text);
+      return keys ?? this.#failed(tenantId, uri, 'the response is not a JSON object');
     } catch (error) {
-      if (error instanceof RemoteError) return undefined;
+      if (error instanceof RemoteError) return this.#failed(tenantId, uri, error.reason);
       throw error;
     }
+  }
+
+  /** The wallet learns only that its assertion does not verify. */
+  #failed(tenantId: string, uri: string, reason: string): undefined {
+    const { host = '' } = URL.parse(uri) ?? {};
+    this.ports.log.warn('the keys of a wallet client could not be fetched', { tenantId, host, reason });
+    return undefined;
   }
 }

@@ -4,6 +4,7 @@ import { destinationOf } from '../../domain/oauth/authorization-response.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { AuthorizationServerError, type AuthorizationServerFault } from '../ports/authorization-servers.ts';
+import { remoteDetailOf } from '../ports/remote.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { type Refused, responseTo } from './wallet-responses.ts';
 
@@ -47,7 +48,9 @@ const PASSING: ReadonlySet<AuthorizationServerFault> = new Set([
 /** What a failed call of the upstream provider means. @throws what is no such failure. */
 export function refusedBy(error: unknown): FailedLogin {
   if (error instanceof AuthorizationServerError) {
-    const reason = error.error === undefined ? error.fault : `${error.fault} ${nameOf(error.error)}`;
+    const detail = remoteDetailOf(error);
+    const fault = detail === undefined ? error.fault : `${error.fault} (${detail})`;
+    const reason = error.error === undefined ? fault : `${fault} ${nameOf(error.error)}`;
     return PASSING.has(error.fault)
       ? { error: 'temporarily_unavailable', description: 'the login cannot be reached at the moment', reason }
       : { error: 'server_error', description: 'the login failed', reason };

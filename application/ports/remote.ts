@@ -14,12 +14,33 @@ export type RemoteFault = 'refused_address' | 'timeout' | 'too_large' | 'unreach
 
 export class RemoteError extends Error {
   readonly fault: RemoteFault;
+  /** Why it is unreachable: DNS, connection, or TLS with its reason, in words without addresses and names. */
+  readonly detail: string | undefined;
 
-  constructor(fault: RemoteFault, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  constructor(
+    fault: RemoteFault,
+    message: string,
+    options: { cause?: unknown; detail?: string | undefined } = {},
+  ) {
+    const { cause, detail } = options;
+    super(message, cause === undefined ? undefined : { cause });
     this.name = 'RemoteError';
     this.fault = fault;
+    this.detail = detail;
   }
+
+  /** The fault with its detail, for reports and logs. */
+  get reason(): string {
+    return this.detail === undefined ? this.fault : `${this.fault} (${this.detail})`;
+  }
+}
+
+/** The detail of the call that failed at the root of an error; undefined where none did, or nothing more is known. */
+export function remoteDetailOf(error: unknown): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof RemoteError) return cause.detail;
+  }
+  return undefined;
 }
 
 /**

@@ -166,7 +166,7 @@ export async function download(
   const sent = { method: 'GET', headers: { accept }, timeoutMs: TIMEOUT_MS } as const;
   const options = { ...wanted, ...sent, isSigned, followsRedirects };
   const answer = await remote.request(uri, options).catch((error: unknown) => {
-    throw error instanceof RemoteError ? refusal(error.fault) : error;
+    throw error instanceof RemoteError ? refusal(error.reason) : error;
   });
   // Token Status List section 8.2: any status of success, as long as there is something with it
   if (answer.status < 200 || answer.status > 299) throw refusal(`HTTP status ${answer.status}`);

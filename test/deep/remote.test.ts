@@ -318,6 +318,27 @@ describe('GuardedHttpClient', () => {
       expect(await faultOf(listed, `https://secure.example:${securePort}/`)).to.equal(200);
       expect(await faultOf(listed, `https://other.example:${securePort}/`)).to.equal('unreachable');
       expect(await faultOf(listed, `https://127.0.0.1:${securePort}/`)).to.equal('unreachable');
+      const reasonOf = (of: GuardedHttpClient, url: string) =>
+        of.request(url, GET).then(
+          ({ status }) => status,
+          (error: RemoteError) => error.reason,
+        );
+      expect(await reasonOf(listed, `https://other.example:${securePort}/`)).to.equal(
+        'unreachable (TLS: the certificate of the server is for another host name)',
+      );
+      expect(await reasonOf(listed, `https://secure.example:${port}/`)).to.equal(
+        'unreachable (TLS: the server does not speak TLS at this port)',
+      );
+      expect(await reasonOf(listed, 'https://secure.example:1/')).to.equal(
+        'unreachable (the connection was refused)',
+      );
+      expect(await reasonOf(listed, `http://secure.example:${port}/broken`)).to.match(
+        /^unreachable \(the connection was (?:reset|closed before the response was complete)\)$/,
+      );
+      expect(await reasonOf(listed, 'https://nowhere.example/')).to.match(/^unreachable \(DNS: /);
+      expect(await reasonOf(client([]), `https://127.0.0.1:${securePort}/`), 'says no more').to.equal(
+        'refused_address',
+      );
     } finally {
       secure.closeAllConnections();
       secure.close();

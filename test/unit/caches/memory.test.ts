@@ -89,7 +89,11 @@ describe('What is kept in memory', () => {
       }
     }
     const remote = new Publisher();
-    const clientKeys = new ClientKeys({ remote, clock: { now: () => new Date(0) } });
+    const clientKeys = new ClientKeys({
+      remote,
+      clock: { now: () => new Date(0) },
+      log: { info() {}, warn() {}, error() {} } as never,
+    });
     const ask = (index: number) =>
       clientKeys.candidates(
         'acme',
