@@ -59,6 +59,9 @@ function faultsOfMdoc(body: Judged): readonly FieldError[] {
   return [...foreign, ...faults.map(({ path, message }) => ({ path: place + path, message }))];
 }
 
+/** More faults are not reported at once. */
+const MAX_FAULTS = 20;
+
 function faultsOfSdJwt(body: Judged): readonly FieldError[] {
   const { disclosureFrame, schema, claims, claimsWebhook } = body;
   try {
@@ -69,7 +72,7 @@ function faultsOfSdJwt(body: Judged): readonly FieldError[] {
       schema: schema ?? undefined,
       claims: isGiven(claimsWebhook) ? undefined : (claims ?? undefined),
     });
-    return [
+    const all = [
       ...faults.map(({ path, message }) => ({ path: `claims${path}`, message })),
       ...rules,
       ...(frame !== undefined && isGiven(schema) ? frameFaults(frame, schema, 'disclosureFrame') : []),
@@ -77,6 +80,7 @@ function faultsOfSdJwt(body: Judged): readonly FieldError[] {
         ? strangersIn(frame, knownClaims(body), 'disclosureFrame')
         : []),
     ];
+    return all.slice(0, MAX_FAULTS);
   } catch (error) {
     if (error instanceof Failure) return error.details.errors ?? [];
     throw error;

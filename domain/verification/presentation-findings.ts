@@ -28,7 +28,6 @@ export function presentationFindings(
   return [
     ...requestFindings(configuration),
     ...invocationFindings('invocationUri', configuration.invocationUri),
-    ...linkFindings(configuration),
     ...queryFindings(configuration),
     ...trustFindings(configuration),
     ...confirmationFindings(configuration),
@@ -36,12 +35,8 @@ export function presentationFindings(
   ];
 }
 
-function requestFindings({
-  responseMode,
-  clientIdPrefix,
-  redirectUri,
-  requireResponseCode,
-}: PresentationConfigurationBody): Finding[] {
+function requestFindings(configuration: PresentationConfigurationBody): Finding[] {
+  const { responseMode, clientIdPrefix, redirectUri, requireResponseCode } = configuration;
   const findings: Finding[] = [];
   if (responseMode === 'direct_post') {
     findings.push({
@@ -53,11 +48,13 @@ function requestFindings({
     });
   }
   if (clientIdPrefix !== 'x509_hash') {
+    const length = unsignedLinkLength(configuration) ?? 0;
+    const tooLong = `, and the link has about ${length} characters, of which no QR code is made (more than ${MAX_QR_LENGTH}), so no wallet on another device can scan it`;
     findings.push({
       ...BY_HAIP,
       rule: 'HAIP 1.0 section 5',
       member: 'clientIdPrefix',
-      message: `requests say who asks by ${clientIdPrefix}`,
+      message: `requests say who asks by ${clientIdPrefix}${length > MAX_QR_LENGTH ? tooLong : ''}`,
       change: 'leave it x509_hash',
     });
   }
@@ -99,9 +96,12 @@ const TYPICAL = {
   },
 } as const;
 
-/** An unsigned request stands in the link itself, which soon is too long for a QR code. */
-function linkFindings(configuration: PresentationConfigurationBody): Finding[] {
-  if (configuration.clientIdPrefix !== 'redirect_uri') return [];
+/**
+ * An unsigned request stands in the link itself, which soon is too long for a QR code.
+ * @returns about how many characters its link has; undefined for a request that is fetched by reference.
+ */
+function unsignedLinkLength(configuration: PresentationConfigurationBody): number | undefined {
+  if (configuration.clientIdPrefix !== 'redirect_uri') return undefined;
   const { responseMode, dcql_query, transaction_data, invocationUri: base = INVOCATION_URI } = configuration;
   const { nonce, state, responseUri, encryptionJwk } = TYPICAL;
   const parameters = requestParameters({
@@ -113,17 +113,7 @@ function linkFindings(configuration: PresentationConfigurationBody): Finding[] {
     asker: configuration,
   });
   const clientId = redirectUriClientId(responseUri);
-  const { length } = invocationUri(base, postedParameters(parameters, { clientId, responseUri, state }));
-  if (length <= MAX_QR_LENGTH) return [];
-  return [
-    {
-      rule: 'OpenID4VP 1.0 section 5.9.3',
-      member: 'clientIdPrefix',
-      concerns: 'users whose wallet is on another device than the browser',
-      message: `the link has about ${length} characters; above ${MAX_QR_LENGTH} cameras cannot scan its QR code, and the page shows none`,
-      change: 'use x509_hash, whose requests are fetched by reference, or ask for fewer claims',
-    },
-  ];
+  return invocationUri(base, postedParameters(parameters, { clientId, responseUri, state })).length;
 }
 
 function queryFindings({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {

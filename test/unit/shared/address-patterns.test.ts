@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { z } from 'zod';
 import {
   CONTACT_PATTERN,
+  FOREIGN_SCHEMES,
   IMAGE_PATTERN,
   INVOCATION_PATTERN,
   ISSUER_PATTERN,
@@ -74,14 +75,20 @@ const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[
   ],
 ];
 
+const LOOKAHEAD = `(?!${FOREIGN_SCHEMES}:)`;
+
 describe('What the API document says of addresses', () => {
   for (const [what, pattern, schema, written] of KINDS) {
     it(`allows no ${what} that the service refuses`, () => {
       fc.assert(
-        fc.property(fc.stringMatching(new RegExp(pattern), { maxLength: 200 }), (text) => {
-          fc.pre(text.length <= 500);
-          expect(schema.safeParse(text).success, text).to.equal(true);
-        }),
+        // The generator knows no lookahead, so what that excludes is left out afterwards.
+        fc.property(
+          fc.stringMatching(new RegExp(pattern.replace(LOOKAHEAD, '')), { maxLength: 200 }),
+          (text) => {
+            fc.pre(text.length <= 500 && new RegExp(pattern).test(text));
+            expect(schema.safeParse(text).success, text).to.equal(true);
+          },
+        ),
         { numRuns: 300 },
       );
     });

@@ -306,7 +306,7 @@ describe('A presentation', () => {
     expect([entry?.fields, entry?.cause]).to.deep.equal([{ sessionId: asked.session.id }, lost]);
   });
 
-  it('has a link for a wallet on another device, with and without a configured redirect', async () => {
+  it('without a redirect may also be asked for across devices', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
     const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
