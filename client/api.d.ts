@@ -4814,7 +4814,7 @@ export interface components {
         [key: string]: unknown;
       }[];
       failure?: components["schemas"]["SessionFailure"];
-      /** @description Requests of wallets for a token or a credential of this session that were rejected: the first 20. Token requests count if their code or refresh token is valid */
+      /** @description Requests of wallets for a token or a credential of this session that were rejected, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests count if their code or refresh token is valid */
       attempts?: components["schemas"]["RefusedAttempt"][];
       /** @description The checks of each presentation, in their order */
       report?: components["schemas"]["Check"][];
