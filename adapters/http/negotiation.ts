@@ -53,12 +53,21 @@ export function prefersHtml(accept: string | undefined): boolean {
   return html > 0 && html >= qualityOf('application/json', 'application/*', '*/*');
 }
 
-/** Says of itself what `HttpURLConnection` of Java says for every program that says nothing: `text/html, image/gif, image/jpeg, *; q=.2`. */
-const JAVA = /(?:^|,)\s*\*\s*(?:[;,]|$)/;
+/** A range for every type. Clients of the JDK write it as `*`, too. */
+const ANY_TYPES = ['*/*', '*'];
 
-/** Whether a person looks at the answer, by what browsers say when somebody follows a link. */
-export function isBrowser(accept: string | undefined): boolean {
-  return accept !== undefined && prefersHtml(accept) && !JAVA.test(accept);
+/**
+ * Whether a browser navigates to an address, so that a person reads the answer. Browsers say so by `Sec-Fetch-Mode`
+ * (W3C Fetch Metadata section 2.3). Without it a client counts if it accepts HTML and
+ * not everything: programs on the JDK accept `text/html` and everything else unless they are told otherwise.
+ */
+export function isNavigation(headers: {
+  readonly accept?: string | undefined;
+  readonly 'sec-fetch-mode'?: unknown;
+}): boolean {
+  const { accept, 'sec-fetch-mode': mode } = headers;
+  if (!prefersHtml(accept)) return false;
+  return mode === 'navigate' || !readPreferences(accept).some(({ value }) => ANY_TYPES.includes(value));
 }
 
 /** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */

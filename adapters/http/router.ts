@@ -161,7 +161,7 @@ function addressLimit(route: Route, { rateLimits, log }: Server) {
   if (rateLimit?.perAddress !== true) return [];
   return [
     rateLimits.ofAddress(rateLimit.group, (response, error) => {
-      fail(response, error, surfaceFor(route, response.req.headers.accept), log);
+      fail(response, error, surfaceFor(route, response.req.headers), log);
     }),
   ];
 }

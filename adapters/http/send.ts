@@ -1,10 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
 import type { Log, LogContext } from '../../application/ports/log.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import { Failure, type FailureCode, OperatorReason } from '../../domain/shared/failure.ts';
 import type { TenantLook } from '../../domain/tenants/look.ts';
 import { type Rendered, renderFailure, renderUnexpected } from './failures.ts';
-import { prefersHtml } from './negotiation.ts';
+import { isNavigation } from './negotiation.ts';
 import { personAt } from './pages/for-people.ts';
 import type { Person } from './pages/page.ts';
 import type { Reply, Route, StreamItem, Surface } from './route.ts';
@@ -46,8 +47,8 @@ const NO_DATABASE = new Failure('unavailable', {
 });
 
 /** Whose error bodies the reader of a route gets. */
-export function surfaceFor({ surface, isToldByAccept }: Route, accept: string | undefined): Surface {
-  return isToldByAccept && !prefersHtml(accept) ? 'oauth' : surface;
+export function surfaceFor({ surface, isToldByAccept }: Route, headers: IncomingHttpHeaders): Surface {
+  return isToldByAccept && !isNavigation(headers) ? 'oauth' : surface;
 }
 
 /** @param look of the tenant, for a person. */

@@ -50,7 +50,7 @@ export function identify(route: Route, { authenticateClient, admission, log, tra
       Object.assign(about, whose(route, request, caller));
     } catch (error) {
       admission.leave(response);
-      fail(response, error, surfaceFor(route, request.headers.accept), log);
+      fail(response, error, surfaceFor(route, request.headers), log);
       return;
     }
     // A body may be long in coming.
@@ -110,7 +110,7 @@ export async function serve(
       send(response, refusalFor(told, route, request, requestIdOf(response)), route.surface);
     } catch (error) {
       const look = await lookOfRefusal(error, route, request, ports.tenants);
-      fail(response, error, surfaceFor(route, request.headers.accept), ports.log, look);
+      fail(response, error, surfaceFor(route, request.headers), ports.log, look);
     } finally {
       ports.admission.leave(response);
     }

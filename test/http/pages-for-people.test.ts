@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { PAGE_TYPE } from '../../adapters/http/pages/page.ts';
@@ -9,15 +10,22 @@ import { send } from '../support/raw-request.ts';
 import { nameOf } from '../support/requests.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+const BROWSER_ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+/** What browsers send when a person follows a link. */
+const BROWSER = { accept: BROWSER_ACCEPT, 'sec-fetch-mode': 'navigate' };
+const JDK = JSON.parse(
+  readFileSync(new URL('../fixtures/foreign-requests/jdk-accept.json', import.meta.url), 'utf8'),
+) as { readonly accept: readonly string[] };
 /** What programs send, some of them without having been told to. */
-const PROGRAMS: readonly (string | undefined)[] = [
-  undefined,
-  '*/*',
-  'application/json',
-  'application/json, text/plain, */*',
-  'application/json, text/html;q=0.9',
-  'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2',
+const PROGRAMS: readonly Record<string, string>[] = [
+  {},
+  { accept: '*/*' },
+  { accept: 'application/json' },
+  { accept: 'application/json, text/plain, */*' },
+  { accept: 'application/json, text/html;q=0.9' },
+  ...JDK.accept.map((accept) => ({ accept })),
+  { accept: BROWSER_ACCEPT },
+  { accept: BROWSER_ACCEPT, 'sec-fetch-mode': 'cors' },
 ];
 const FOR_PEOPLE = ['page', 'document', 'vp', 'vci'];
 /** Pages in their own right, and what they are made of. */
@@ -42,8 +50,6 @@ describe('A person with a browser', () => {
 
   const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
     send(service.address, { method, path, headers });
-  const accepting = (accept: string | undefined): Record<string, string> =>
-    accept === undefined ? {} : { accept };
   /** With a tenant that there is not, and names that nothing has. */
   const wrong = ({ path }: Route) =>
     path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => (name === 'tenant' ? 'nobody' : 'nothing'));
@@ -61,7 +67,7 @@ describe('A person with a browser', () => {
       .and.include(String(headers['x-request-id']));
     expect(text, what).to.not.match(/<script| style=|nobody|nothing"/);
     expect(headers['content-security-policy'], what).to.include("default-src 'none'; frame-ancestors 'none'");
-    expect(headers['vary'], what).to.equal('Accept, Accept-Language');
+    expect(headers['vary'], what).to.equal('Accept, Accept-Language, Sec-Fetch-Mode');
     expect(headers['cache-control'], what).to.equal('no-store');
     expect(headers['referrer-policy'], what).to.equal('no-referrer');
   };
@@ -79,12 +85,12 @@ describe('A person with a browser', () => {
   it('is no program, which gets what it always got', async () => {
     for (const route of routes.filter(({ surface }) => surface !== 'page')) {
       const seen = new Set<string>();
-      for (const accept of PROGRAMS) {
+      for (const program of PROGRAMS) {
         const { status, headers, text } = await ask(wrong(route), {
-          ...accepting(accept),
+          ...program,
           'x-forwarded-for': '127.0.0.1',
         });
-        expect(headers['content-type'], `${nameOf(route)} for ${accept}`).to.match(/json$/);
+        expect(headers['content-type'], `${nameOf(route)} for ${JSON.stringify(program)}`).to.match(/json$/);
         expect(headers['content-language']).to.equal(undefined);
         seen.add(`${status} ${text.replaceAll(/"requestId":"[^"]+"/g, '')}`);
       }
@@ -96,7 +102,7 @@ describe('A person with a browser', () => {
 
   it('is told so where there is nothing, in every form of an address', async () => {
     for (const path of ['/nowhere', '/a/b/c/d/e', '/acme/nowhere', '/%', '/%00', '/session/../x', '//']) {
-      const answer = await ask(path, { accept: BROWSER, 'accept-language': 'fr-BE' });
+      const answer = await ask(path, { ...BROWSER, 'accept-language': 'fr-BE' });
       expect(answer.status, path).to.be.within(400, 404);
       expectPage(answer, 'fr', path);
       const { headers } = await ask(path, { accept: '*/*' });
@@ -105,27 +111,30 @@ describe('A person with a browser', () => {
   });
 
   it('keeps what the administration says in its own form, which is for those who run the service', async () => {
-    const { status, headers } = await ask('/session', { accept: BROWSER });
+    const { status, headers } = await ask('/session', BROWSER);
     expect([status, headers['content-type']]).to.deep.equal([401, 'application/problem+json']);
   });
 
   it('is sent to the wallet with an offer or a request, which stays untouched', async () => {
     const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
     const address = new URL(new URL(uri).searchParams.get('credential_offer_uri') ?? '');
-    const shown = await ask(address.pathname, { accept: BROWSER, 'accept-language': 'da' });
+    const shown = await ask(address.pathname, { ...BROWSER, 'accept-language': 'da' });
     expect(shown.status).to.equal(406);
     expectPage(shown, 'da', 'an offer');
     expect(shown.text).to.include('Dette link er til din tegnebog').and.not.include('pre-authorized_code');
     const seen = await service.call('GET', `/session/${session}`, { token });
     expect(seen.body.status).to.equal('active');
-    for (const accept of PROGRAMS) {
-      const offer = await ask(address.pathname, accepting(accept));
-      expect([offer.status, offer.headers['content-type']], accept).to.deep.equal([200, 'application/json']);
+    for (const program of PROGRAMS) {
+      const offer = await ask(address.pathname, program);
+      expect([offer.status, offer.headers['content-type']], JSON.stringify(program)).to.deep.equal([
+        200,
+        'application/json',
+      ]);
     }
   });
 
   it('is sent to the wallet where only wallets post', async () => {
-    const answer = await ask('/acme/credential', { accept: BROWSER, 'accept-language': 'ga' });
+    const answer = await ask('/acme/credential', { ...BROWSER, 'accept-language': 'ga' });
     expect(answer.status).to.equal(405);
     expectPage(answer, 'ga', 'a credential endpoint');
     expect(answer.headers['allow']).to.equal('POST');
@@ -138,7 +147,7 @@ describe('A person with a browser', () => {
   });
 
   it('is asked to wait when there were too many calls', async () => {
-    const headers = { accept: BROWSER, 'accept-language': 'hr', 'x-forwarded-for': '9.9.9.9' };
+    const headers = { ...BROWSER, 'accept-language': 'hr', 'x-forwarded-for': '9.9.9.9' };
     let answer = await ask('/acme/offer/x', headers);
     for (let calls = 0; answer.status !== 429 && calls < 400; calls++) {
       answer = await ask('/acme/offer/x', headers);
@@ -154,7 +163,7 @@ describe('A person with a browser', () => {
     const failing = async (error: Error) => {
       const stub = sinon.stub(store, 'read').throws(error);
       try {
-        return await ask('/acme/presented', { accept: BROWSER, 'accept-language': 'hu' });
+        return await ask('/acme/presented', { ...BROWSER, 'accept-language': 'hu' });
       } finally {
         stub.restore();
       }
@@ -169,15 +178,15 @@ describe('A person with a browser', () => {
   });
 
   it('finds out at the root what this is, and programs find what they found', async () => {
-    const page = await ask('/', { accept: BROWSER, 'accept-language': 'el' });
+    const page = await ask('/', { ...BROWSER, 'accept-language': 'el' });
     expect([page.status, page.headers['content-type']]).to.deep.equal([200, PAGE_TYPE]);
     expect(page.text)
       .to.include('<html lang="el">')
       .and.include(`<a href="${service.address}/docs">`)
       .and.include(`<a href="${service.address}/console">`);
-    for (const accept of PROGRAMS) {
-      const { headers, text } = await ask('/', accepting(accept));
-      expect(headers['content-type'], accept).to.equal('application/json');
+    for (const program of PROGRAMS) {
+      const { headers, text } = await ask('/', program);
+      expect(headers['content-type'], JSON.stringify(program)).to.equal('application/json');
       expect(JSON.parse(text)).to.include({ name: 'vidimus' });
     }
   });
@@ -185,7 +194,7 @@ describe('A person with a browser', () => {
   it('is refused in the look of the tenant, unless that is suspended or none', async () => {
     const display = [{ name: 'Ministério', locale: 'pt' }];
     await created(service, token, '/issuer/config', { display, pages: { backgroundColor: '#440000' } });
-    const refused = await ask('/acme/offer/x', { accept: BROWSER, 'accept-language': 'ja' });
+    const refused = await ask('/acme/offer/x', { ...BROWSER, 'accept-language': 'ja' });
     expect(refused.status).to.equal(404);
     expectPage(refused, 'pt', 'a page that there is not');
     expect(refused.text).to.include('<span>Ministério</span>').and.include('--back: #440000');
@@ -195,15 +204,15 @@ describe('A person with a browser', () => {
     const suspend = (status: string) =>
       service.call('PATCH', '/tenant/acme', { token: root, json: { status } });
     expect((await suspend('suspended')).status).to.equal(200);
-    const suspended = await ask('/acme/offer/x', { accept: BROWSER });
-    const nobody = await ask('/nobody/offer/x', { accept: BROWSER });
+    const suspended = await ask('/acme/offer/x', BROWSER);
+    const nobody = await ask('/nobody/offer/x', BROWSER);
     const without = (text: string) => text.replace(/Reference: [^<]+/, '');
     expect(without(suspended.text)).to.equal(without(nobody.text));
     expect((await suspend('active')).status).to.equal(200);
   });
 
   it('may close the window after an answer, in their language', async () => {
-    const { status, text } = await ask('/acme/presented', { accept: BROWSER, 'accept-language': 'ro' });
+    const { status, text } = await ask('/acme/presented', { ...BROWSER, 'accept-language': 'ro' });
     expect(status).to.equal(200);
     expect(text).to.include('<html lang="ro">').and.include('Puteți închide această fereastră.');
   });

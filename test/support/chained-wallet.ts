@@ -39,8 +39,8 @@ export class Browser {
 
   async #send(address: string, init: RequestInit): Promise<Visit> {
     const { cookie } = this;
-    // As browsers say it
-    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    // `fetch` of Node does not send `Sec-Fetch-Mode: navigate`, so this browser does not accept everything.
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9';
     const headers = { accept, ...(cookie !== '' && { cookie }) };
     const answer = await fetch(address, { ...init, redirect: 'manual', headers });
     for (const line of answer.headers.getSetCookie()) {

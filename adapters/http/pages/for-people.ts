@@ -6,7 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { TenantLook } from '../../../domain/tenants/look.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
-import { isBrowser } from '../negotiation.ts';
+import { isNavigation } from '../negotiation.ts';
 import type { Reply, Route, Surface } from '../route.ts';
 import { errorPage } from './error-page.ts';
 import { languagesAsked } from './languages.ts';
@@ -16,8 +16,7 @@ import { readerOf } from './reader.ts';
 /** @returns who reads what a request ends with, where that is a person; undefined for a program. */
 export function personAt(request: Request, surface: Surface, look?: TenantLook): Person | undefined {
   const isLookedAt = request.method === 'GET' || request.method === 'HEAD';
-  const isPerson =
-    surface === 'page' || (surface !== 'admin' && isLookedAt && isBrowser(request.headers.accept));
+  const isPerson = surface === 'page' || (surface !== 'admin' && isLookedAt && isNavigation(request.headers));
   if (!isPerson) return undefined;
   return { ...readerOf({ languages: languagesAsked(request) }, look), ...defined({ look }) };
 }

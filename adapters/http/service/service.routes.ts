@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CheckHealth, CheckReadiness, type Health } from '../../../application/health/check-health.ts';
 import { issuerIdentifier, type Release, ServiceSettings } from '../../../application/ports/settings.ts';
-import { isBrowser } from '../negotiation.ts';
+import { isNavigation } from '../negotiation.ts';
 import { homePage } from '../pages/home-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { readerOf } from '../pages/reader.ts';
@@ -69,8 +69,7 @@ export const serviceRoutes = family(
       isPageForBrowsers: true,
       responses: { 200: ServiceView },
       handle({ request }) {
-        if (isBrowser(request.headers.accept))
-          return pageReply(homePage(settings.publicUrl, readerOf(request)));
+        if (isNavigation(request.headers)) return pageReply(homePage(settings.publicUrl, readerOf(request)));
         return reply(200, {
           name: 'vidimus',
           ...settings.release,
