@@ -3,22 +3,29 @@
  * operation (the Dockerfile says why they are what they are). It needs no shell, so it works on Windows as well.
  */
 import '../bootstrap/check-node.mjs';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 const FORWARDED_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
-// Loaded after the check: an older Node could not load it, and its error would not say what to do.
-const { findProgram } = await import('./program.mjs');
 const optionsFile = new URL('./start-options.json', import.meta.url);
 const { environment, nodeOptions } = JSON.parse(readFileSync(optionsFile, 'utf8'));
-const program = await findProgram();
+// In a process of its own: the bundler leaves a child process behind.
+const program = execFileSync(process.execPath, [fileURLToPath(new URL('./program.mjs', import.meta.url))], {
+  encoding: 'utf8',
+  stdio: ['ignore', 'pipe', 'inherit'],
+}).trim();
 const args = [...nodeOptions, program, ...process.argv.slice(2)];
 const env = { ...environment, ...process.env };
 
 if (process.platform === 'win32' || process.execve === undefined) runAsChild();
 // The service takes the place of this process, so that signals reach it and no memory is spent on a launcher.
-else process.execve(process.execPath, [process.execPath, ...args], env);
+// npm signals its shell alone, and the end of the shell is what the service sees of that (bootstrap/run.ts).
+else {
+  const parent = { VIDIMUS_PARENT_PID: String(process.ppid) };
+  process.execve(process.execPath, [process.execPath, ...args], { ...env, ...parent });
+}
 
 function runAsChild() {
   const child = spawn(process.execPath, args, { stdio: 'inherit', env });

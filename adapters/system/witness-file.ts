@@ -1,5 +1,5 @@
 import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Sighting, Witness } from '../../application/ports/witness.ts';
 import { later } from '../../domain/rewinds/term.ts';
@@ -23,7 +23,8 @@ export class WitnessFile extends Witness {
 
   constructor(file: string) {
     super();
-    this.#file = file;
+    // Absolute: where the current folder was removed, a relative path lets Node create folders without end.
+    this.#file = resolve(file);
   }
 
   override async sightings(): Promise<readonly Sighting[]> {
