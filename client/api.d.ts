@@ -3639,6 +3639,8 @@ export interface components {
     ClaimsRequest: {
       /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
       session: string;
+      /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
+      reference?: string;
       /** @description What is to be issued */
       credential_configuration_id: string;
       /** @description Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the claims of the login; with an external server `sub` and claims of its access token. With the built-in one the claims of its own access token, which name nobody: its page authenticates no user. */
@@ -3700,6 +3702,8 @@ export interface components {
     NotificationDelivery: {
       /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
       session: string;
+      /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
+      reference?: string;
       notification: {
         /** @description The `notification_id`, one for all credentials of one response */
         id: string;
@@ -3716,12 +3720,16 @@ export interface components {
     PresentationDelivery: {
       /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
       session: string;
+      /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
+      reference?: string;
       /** @description One entry per credential query; optional ones may be absent */
       credentials: components["schemas"]["PresentedCredential"][];
     };
     WebStepQuestion: {
       /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
       session: string;
+      /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
+      reference?: string;
       /** @description The visit, as `{auth_session}` named it in the address of the page */
       auth_session: string;
     };

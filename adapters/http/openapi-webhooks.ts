@@ -3,7 +3,15 @@ import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-opena
 import { NOTIFICATION_EVENTS } from '../../domain/issuance/notification.ts';
 import { Presented } from './verification/presented.view.ts';
 
-const SessionName = z.string().describe('The session, as `POST /issuer/offer` or `/verifier/offer` named it');
+const sessionShape = {
+  session: z.string().describe('The session, as `POST /issuer/offer` or `/verifier/offer` named it'),
+  reference: z
+    .string()
+    .optional()
+    .describe(
+      '`reference` of that offer or presentation request; absent if it had none or if the session was erased',
+    ),
+};
 const Values = z.record(z.string(), z.unknown());
 
 const Identity = z
@@ -20,7 +28,7 @@ const Identity = z
 
 const ClaimsRequest = z
   .object({
-    session: SessionName,
+    ...sessionShape,
     credential_configuration_id: z.string().describe('What is to be issued'),
     identity: Identity,
     credentials: z.array(Presented).describe('What an interactive authorization had presented; else empty'),
@@ -51,7 +59,7 @@ const ClaimsAnswer = z
 
 const NotificationDelivery = z
   .object({
-    session: SessionName,
+    ...sessionShape,
     notification: z.object({
       id: z.string().describe('The `notification_id`, one for all credentials of one response'),
       event: z
@@ -67,7 +75,7 @@ const NotificationDelivery = z
 
 const PresentationDelivery = z
   .object({
-    session: SessionName,
+    ...sessionShape,
     credentials: z.array(Presented).describe('One entry per credential query; optional ones may be absent'),
   })
   .meta({ id: 'PresentationDelivery' });
@@ -83,7 +91,7 @@ const PresentationAnswer = z
 
 const WebStepQuestion = z
   .object({
-    session: SessionName,
+    ...sessionShape,
     auth_session: z.string().describe('The visit, as `{auth_session}` named it in the address of the page'),
   })
   .meta({ id: 'WebStepQuestion' });

@@ -3,6 +3,7 @@ import { DEFAULT_INTERVAL_SECONDS } from '../../domain/issuance/deferred.ts';
 import { accessTokenPayload, type WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { Identity } from '../../domain/oauth/grant.ts';
 import type { ClaimsSource, Delivery, Session } from '../../domain/sessions/session.ts';
+import { sessionFields } from '../../domain/sessions/session-fields.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
@@ -82,7 +83,7 @@ export class ClaimsProvider extends needs({
     const secret = await configured.webhookSecret();
     const pending = await this.#record(session, undefined, delivery);
     const body = {
-      session: session.id,
+      ...sessionFields(session),
       credential_configuration_id: configuration.id,
       identity: user.identity ?? {},
       credentials: user.presented,

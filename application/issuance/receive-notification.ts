@@ -78,10 +78,9 @@ export class ReceiveNotification extends needs({
       return webhook === undefined ? next : withDelivery(next, intent);
     });
     if (noted === undefined || webhook === undefined) return;
-    const body = { session: session.id, ...told };
     // The wallet did its part, so it hears nothing of a backend that fails.
-    const about = { configured, session: session.id };
-    const { delivery } = await deliver(this.ports, webhook, intent, body, about);
+    const about = { configured, session };
+    const { delivery } = await deliver(this.ports, webhook, intent, told, about);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
   }
 }

@@ -1,5 +1,4 @@
 import type { Session } from '../../domain/sessions/session.ts';
-import type { JsonObject } from '../../domain/shared/json.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import type { EventPublisher } from '../ports/event-publisher.ts';
@@ -100,9 +99,8 @@ export class TellFallen extends needs({
         return webhook === undefined ? next : withDelivery(next, intent);
       }));
     if (webhook === undefined) return;
-    const about = { configured, session: sessionId };
-    const body: JsonObject = { session: sessionId, notification };
-    const { delivery } = await deliver(this.ports, webhook, intent, body, about);
+    const about = { configured, session: session ?? { id: sessionId, request: null } };
+    const { delivery } = await deliver(this.ports, webhook, intent, { notification }, about);
     const known: Session | undefined = noted;
     if (known !== undefined) await sessionNotes.note(known, (outcome) => withDelivery(outcome, delivery));
   }

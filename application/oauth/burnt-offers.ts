@@ -102,14 +102,13 @@ export class BurntOffers extends needs({
     told: readonly Told[],
     eventDescription: string,
   ): Promise<void> {
-    const about = { configured, session: session.id };
+    const about = { configured, session };
     const deliveries = await Promise.all(
       told.map(async ({ webhook, configurationId: credentialConfigurationId, intent }) => {
         // Nothing was handed out, so there is no id under which a wallet would report: the delivery names it.
         const { id } = intent;
         const notification = { id, event: 'credential_failure', credentialConfigurationId, eventDescription };
-        const body = { session: session.id, notification };
-        return (await deliver(this.ports, webhook, intent, body, about)).delivery;
+        return (await deliver(this.ports, webhook, intent, { notification }, about)).delivery;
       }),
     );
     if (deliveries.length === 0) return;

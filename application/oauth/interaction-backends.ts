@@ -1,4 +1,5 @@
 import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { sessionFields } from '../../domain/sessions/session-fields.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { responseFault } from '../../domain/verification/report.ts';
@@ -62,7 +63,7 @@ export class InteractionBackends extends needs({
     const intended = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
     const noted = await sessionNotes.note(session, intended);
     if (noted === undefined) return false;
-    const about = { configured, session: session.id, needsAnswer: true };
+    const about = { configured, session, needsAnswer: true };
     const { delivery } = await resultDelivery.call(webhook, intent, about, credentials);
     await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
     return delivery.result === 'delivered';
@@ -84,7 +85,7 @@ export class InteractionBackends extends needs({
       isAnswerOptional: true,
     };
     try {
-      const body = { session: session.id, auth_session: pageHandle };
+      const body = { ...sessionFields(session), auth_session: pageHandle };
       await webhooks.post({ url: callbackUrl }, body, options);
       return true;
     } catch (error) {

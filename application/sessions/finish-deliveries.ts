@@ -1,5 +1,5 @@
 import { endedBy } from '../../domain/sessions/delivered.ts';
-import { bodyOf } from '../../domain/sessions/redelivery.ts';
+import { contentOf } from '../../domain/sessions/redelivery.ts';
 import type { Delivery, Session } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
 import { isServing } from '../../domain/tenants/tenant-end.ts';
@@ -74,14 +74,14 @@ export class FinishDeliveries extends needs({
 
   async #deliver(configured: TenantConfiguration, session: Session, intent: Delivery): Promise<Delivery> {
     const webhook = await webhookOfDelivery(configured, session, intent);
-    const body = bodyOf(session, intent);
-    if (webhook === undefined || body === undefined) {
+    const content = contentOf(session, intent);
+    if (webhook === undefined || content === undefined) {
       const detail = webhook === undefined ? 'its webhook is not configured any more' : 'it is not kept';
       return { ...intent, result: 'failed', detail };
     }
     try {
-      const about = { configured, session: session.id };
-      return (await deliver(this.ports, webhook, intent, body, about)).delivery;
+      const about = { configured, session };
+      return (await deliver(this.ports, webhook, intent, content, about)).delivery;
     } catch (error) {
       const { tenantId, id: sessionId } = session;
       this.ports.log.error(

@@ -31,14 +31,14 @@ export class RetryDelivery extends needs({ ...WORLD, webhooks: Webhooks, log: Lo
     const { store, clock } = this.ports;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const session = await readVisibleSession(store, caller, id);
-      const { intent, body } = redelivery(session, deliveryId, clock.now());
+      const { intent, content } = redelivery(session, deliveryId, clock.now());
       const webhook = await webhookOfDelivery(caller.configured, session, intent);
       if (webhook === undefined) throw new Failure('gone', 'its webhook is not configured any more');
       const audit = { by: caller, change: describeRedelivery(id, deliveryId) };
       const change = { session: noted(session, withDelivery(session.outcome, intent)), audit };
       if (!(await record(this.ports, caller.tenantId, change)).done) continue;
-      const about = { configured: caller.configured, session: id };
-      const { delivery } = await deliver(this.ports, webhook, intent, body, about);
+      const about = { configured: caller.configured, session };
+      const { delivery } = await deliver(this.ports, webhook, intent, content, about);
       await this.#note(caller, id, delivery);
       return delivery;
     }

@@ -48,7 +48,7 @@ const ATTEMPTS = 10;
 /** Changes the status of all credentials of a session, or of those of one configuration, in one transaction. */
 export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllocator }) {
   /**
-   * @returns how many credentials have the new status.
+   * @returns how many credentials had another status before.
    * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status or what was revoked,
    *   `invalid_input` when a list cannot express the status.
    */
@@ -82,7 +82,7 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
           : `this session issued no credential of ${wanted} that has a status`,
       );
     }
-    await assertChangeable(known, changes, revocation.status);
+    const changedCount = await countChanged(known, changes, revocation.status);
     // A wallet whose credential was revoked must not fetch a new one with the access token that it still holds.
     const bar: SessionChange = {
       id: sessionId,
@@ -92,8 +92,8 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
     };
     const told = describeRevocation(revocation, changes);
     const change = { session: bar, statuses: changes, audit: { by: caller, change: told } };
-    await known.commit(change, { session: issuing, statuses: stays });
-    return changes.length;
+    await known.commit(change, { session: issuing, statuses: revocationIsFinalError });
+    return changedCount;
   }
 
   async #changesOf(
@@ -128,19 +128,21 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
 }
 
 /**
- * What is revoked stays so; the store holds who revokes at the same moment against it, too.
- * @throws Failure `conflict`.
+ * Counts the credentials whose stored status differs from the new one.
+ * @throws Failure `conflict` when a revoked credential would get another status. The store rejects that as well, for a revocation
+ *   that is committed after this read.
  */
-async function assertChangeable(
-  known: Known,
-  changes: readonly StatusChange[],
-  status: number,
-): Promise<void> {
-  if (status === REVOKED) return;
+async function countChanged(known: Known, changes: readonly StatusChange[], status: number): Promise<number> {
+  let count = 0;
   for (const listId of new Set(changes.map((change) => change.listId))) {
     const indices = changes.filter((change) => change.listId === listId).map(({ index }) => index);
-    if ((await known.reads.statusesAt(listId, indices)).includes(REVOKED)) throw stays();
+    const stored = await known.reads.statusesAt(listId, indices);
+    if (status !== REVOKED && stored.includes(REVOKED)) throw revocationIsFinalError();
+    // Entries that were always valid are not stored.
+    const statuses = [...stored, ...Array<number>(indices.length - stored.length).fill(VALID)];
+    count += statuses.filter((each) => each !== status).length;
   }
+  return count;
 }
 
 /** The bits of the configurations concerned: of one, or of all that the session offers. */
@@ -158,6 +160,6 @@ function issuing(): Failure {
   return new Failure('conflict', message, { cause: ISSUING });
 }
 
-function stays(): Failure {
+function revocationIsFinalError(): Failure {
   return new Failure('conflict', 'a credential that was revoked stays so; issue another one');
 }

@@ -181,7 +181,7 @@ export class ResponseIntake extends needs({
     const intent = resultDelivery.intend();
     const pending = keepingAttempts(session.outcome, { ...verified, deliveries: [intent] });
     const taken = await this.#take(known, session, delivering(session, pending), pending);
-    const about = { configured: known.configured, session: session.id };
+    const about = { configured: known.configured, session };
     const called = resultDelivery.call(webhook, intent, about, credentials);
     const { delivery, redirectUri } = await this.#whole(called, taken, {
       ...pending,
@@ -212,7 +212,7 @@ export class ResponseIntake extends needs({
     const intent = resultDelivery.intend(verdict.credentials);
     const pending = { ...outcome, deliveries: [intent] };
     const failed = await this.#take(known, session, answered(session, 'fail', pending), pending);
-    const about = { configured: known.configured, session: session.id };
+    const about = { configured: known.configured, session };
     const called = resultDelivery.call(webhook, intent, about, verdict.credentials);
     const { delivery } = await this.#whole(called, failed, { ...outcome, deliveries: [lost(intent)] });
     await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });

@@ -31,10 +31,9 @@ export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, ra
     about: About,
     credentials: readonly CredentialResult[],
   ): Promise<Delivered> {
-    const { session } = about;
-    const body = { session, credentials };
-    const { delivery, answer } = await deliver(this.ports, webhook, intent, body, about);
-    return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, session) }) };
+    const content = { credentials: credentials as unknown as Json };
+    const { delivery, answer } = await deliver(this.ports, webhook, intent, content, about);
+    return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, about.session.id) }) };
   }
 
   /** An address that we would not have taken in a configuration is not taken from a backend either. */

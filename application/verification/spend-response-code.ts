@@ -87,7 +87,7 @@ export class SpendResponseCode extends needs({
       { session: { ...noted(session, claim), lastsUntil } },
       { session: moved },
     );
-    const about = { configured: known.configured, session: session.id };
+    const about = { configured: known.configured, session };
     // The browser is back already, so an address in the answer leads nobody anywhere.
     const credentials = (verified.credentials ?? []) as readonly CredentialResult[];
     const { delivery } = await resultDelivery.call(webhook, intent, about, credentials);

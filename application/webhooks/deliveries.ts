@@ -1,6 +1,6 @@
-import type { Delivery, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Delivery, Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { sessionFields } from '../../domain/sessions/session-fields.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import type { SessionId } from '../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
@@ -54,19 +54,20 @@ export function lost(intent: Delivery): Delivery {
 /** What a delivery is about. */
 export type About = {
   readonly configured: TenantConfiguration;
-  readonly session: SessionId;
+  readonly session: Pick<Session, 'id' | 'request'>;
   readonly needsAnswer?: boolean;
 };
 
 /**
  * One attempt. Never throws for what the backend does: the delivery then says `failed` and why.
+ * @param content what the body holds besides the session.
  * @param about whose backend it is, and for which session; `needsAnswer` where a success that is no JSON does not count.
  */
 export async function deliver(
   { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
   webhook: WebhookConfigValue,
   intent: Delivery,
-  body: JsonObject,
+  content: JsonObject,
   about: About,
 ): Promise<{ readonly delivery: Delivery; readonly answer?: Json }> {
   const { configured, session, needsAnswer } = about;
@@ -75,13 +76,17 @@ export async function deliver(
   const ended = beginCall();
   try {
     const options = { deliveryId: intent.id, tenantId, secret, isAnswerOptional: needsAnswer !== true };
-    const { body: answer, status } = await webhooks.post(webhook, body, options);
+    const { body: answer, status } = await webhooks.post(
+      webhook,
+      { ...sessionFields(session), ...content },
+      options,
+    );
     const { told: _told, ...made } = intent;
     return { delivery: { ...made, result: 'delivered', ...ended(status) }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     log.warn(`${intent.webhook} webhook failed`, {
-      ...{ tenantId, sessionId: session, delivery: intent.id },
+      ...{ tenantId, sessionId: session.id, delivery: intent.id },
       reason: error.reason,
     });
     return { delivery: { ...intent, result: 'failed', detail: error.message, ...ended(error.status) } };

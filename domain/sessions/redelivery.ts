@@ -6,8 +6,8 @@ import type { Delivery, Session } from './session.ts';
 export type Redelivery = {
   /** The same delivery, about to be made again. */
   readonly intent: Delivery;
-  /** What it tells. */
-  readonly body: JsonObject;
+  /** What its body holds besides the session. */
+  readonly content: JsonObject;
 };
 
 /**
@@ -25,19 +25,18 @@ export function redelivery(session: Session, deliveryId: string, now: Date): Red
   if (delivery.webhook === 'claims') {
     throw new Failure('conflict', 'a wallet waited for these claims and has gone; make another offer');
   }
-  const body = bodyOf(session, delivery);
-  if (body === undefined) throw new Failure('gone', 'what it told is not kept any more');
+  const content = contentOf(session, delivery);
+  if (content === undefined) throw new Failure('gone', 'what it told is not kept any more');
   const { detail: _detail, status: _status, durationMs: _durationMs, ...rest } = delivery;
   return {
     intent: { ...rest, result: 'pending', at: now.toISOString() },
-    body,
+    content,
   };
 }
 
-/** What a delivery tells; undefined when it is not kept any more. */
-export function bodyOf(session: Session, delivery: Delivery): JsonObject | undefined {
-  const told = delivery.told ?? toldBy(session);
-  return told && { session: session.id, ...told };
+/** What the body of a delivery holds besides the session; undefined when it is not kept any more. */
+export function contentOf(session: Session, delivery: Delivery): JsonObject | undefined {
+  return delivery.told ?? toldBy(session);
 }
 
 function toldBy({ outcome }: Session): JsonObject | undefined {

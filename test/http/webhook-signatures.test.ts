@@ -56,6 +56,18 @@ for (const kind of databases()) {
       });
     }
 
+    for (const [name, make] of Object.entries(SignedWorld.CALLS))
+      it(`name the session and the reference of its offer or request in the body: ${name}`, async () => {
+        const { body } = await make(world);
+        expect(body.session).to.be.a('string');
+        expect(body.reference).to.equal(SignedWorld.REFERENCE);
+      });
+
+    it('have no reference for an offer without one', async () => {
+      const { body } = await world.claimsCall({ reference: undefined });
+      expect(body).to.not.have.property('reference');
+    });
+
     it('bear none of the three headers where that is configured, and nowhere else', async () => {
       const secret = await world.rotate();
       expect((await switchSigning(world.issuer, 'off')).body.signing).to.equal('off');

@@ -86,7 +86,12 @@ export class Issuer {
   }
 
   async offer(...credentialConfigurationIds: string[]): Promise<{ uri: string; session: string }> {
-    const json = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds };
+    const json = {
+      response_type: 'uri',
+      flow: 'authorization_code',
+      credentialConfigurationIds,
+      reference: 'order 17',
+    };
     const made = await this.service.call('POST', '/issuer/offer', { token: this.token, json });
     expect(made.status, made.text).to.equal(201);
     return made.body;

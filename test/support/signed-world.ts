@@ -56,7 +56,12 @@ export class SignedWorld {
 
   async #issue(id: string, more: object = {}) {
     const { service, token, id: tenant } = this.issuer;
-    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] };
+    const offer = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: [id],
+      reference: SignedWorld.REFERENCE,
+    };
     const made = await service.call('POST', '/issuer/offer', { token, json: { ...offer, ...more } });
     expect(made.status, made.text).to.equal(201);
     const wallet = new RawWallet(service, tenant);
@@ -65,12 +70,16 @@ export class SignedWorld {
   }
 
   /** A claims webhook that answers so. @returns its call. */
-  async #askClaims(status: number, answer: Parameters<Issuer['backend']['on']>[1]): Promise<BackendCall> {
+  async #askClaims(
+    status: number,
+    answer: Parameters<Issuer['backend']['on']>[1],
+    more: object = {},
+  ): Promise<BackendCall> {
     this.forget();
     const { backend } = this.issuer;
     backend.on('/of-offer', answer);
     const card = { type: 'webhook', webhook: { url: `${backend.url}/of-offer` } };
-    const { issued } = await this.#issue('card', { credentialClaims: { card } });
+    const { issued } = await this.#issue('card', { credentialClaims: { card }, ...more });
     expect(issued.status, issued.text).to.equal(status);
     return this.only('/of-offer');
   }
@@ -81,8 +90,9 @@ export class SignedWorld {
     return calls[0] as BackendCall;
   }
 
-  claimsCall(): Promise<BackendCall> {
-    return this.#askClaims(200, { json: { card: { name: 'Ada' } } });
+  /** @param more properties of the offer. */
+  claimsCall(more: object = {}): Promise<BackendCall> {
+    return this.#askClaims(200, { json: { card: { name: 'Ada' } } }, more);
   }
 
   /** One whose holder is somebody else. */
@@ -92,7 +102,7 @@ export class SignedWorld {
 
   async presentationCall(held: Held, status: number, requestId = 'told'): Promise<BackendCall> {
     const { service, token } = this.issuer;
-    const asked = await ask(service, token, requestId);
+    const asked = await ask(service, token, requestId, { reference: SignedWorld.REFERENCE });
     expect((await present(service, asked, held)).status).to.equal(status);
     return this.only('/presented');
   }
@@ -127,6 +137,9 @@ export class SignedWorld {
     wallet.codeFrom(back);
     return this.only('/confirm');
   }
+
+  /** `reference` of every offer and request. */
+  static readonly REFERENCE = 'order 17';
 
   /** How the service is brought to make each kind of call. */
   static readonly CALLS: Readonly<Record<string, (world: SignedWorld) => Promise<BackendCall>>> = {

@@ -75,10 +75,10 @@ describe('A session that its caller steers', () => {
       const work = async () => redelivery(session, 'd', world.clock.now());
       expect(await codeOf(work())).to.equal(refused);
       if (refused !== undefined) return;
-      const { intent, body } = await work();
+      const { intent, content } = await work();
       expect(intent).to.deep.include({ id: 'd', result: 'pending' });
       expect(intent).to.not.have.property('detail');
-      expect(body).to.deep.equal({ session: session.id, credentials: [] });
+      expect(content).to.deep.equal({ credentials: [] });
     });
   }
 

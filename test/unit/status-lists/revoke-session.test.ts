@@ -62,6 +62,16 @@ describe('RevokeSession', () => {
     expect(await endOf(issue(held, 'listed'))).to.equal('done');
   });
 
+  it('counts only the credentials whose status changes', async () => {
+    const held = await offered();
+    await issue(held, 'listed');
+    await issue(held, 'other');
+    expect(await revoke(held, { status: 0 }), 'they are valid').to.equal(0);
+    expect(await revoke(held, { credentialConfigurationId: 'other' })).to.equal(1);
+    expect(await revoke(held), 'one of them is revoked').to.equal(1);
+    expect(await revoke(held), 'both are revoked').to.equal(0);
+  });
+
   it('is final, also for who decided before it came', async () => {
     const held = await offered();
     const listed = await issue(held, 'listed');
@@ -82,7 +92,7 @@ describe('RevokeSession', () => {
     expect(await endOf(issue(held, 'listed')), 'nor is the session opened').to.equal(
       'credential_request_denied',
     );
-    expect(await revoke(held), 'revoked again').to.equal(1);
+    expect(await revoke(held), 'revoked again').to.equal(0);
   });
 
   it('stands in the audit log, with who did it', async () => {
