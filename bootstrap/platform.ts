@@ -85,6 +85,7 @@ export async function openPlatform(
     url: settings.DATABASE_URL,
     poolSize: settings.DATABASE_POOL,
     timeoutSeconds: settings.DATABASE_TIMEOUT,
+    migrates: settings.MIGRATE === 'on',
     quotas: quotasOf(settings),
     alone: true,
   };

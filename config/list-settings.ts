@@ -29,6 +29,8 @@ const TELLING: Readonly<Record<keyof typeof SettingsSchema.shape, Telling>> = {
   TRUST_PROXY: 'value',
   DATA_FOLDER: 'value',
   DATABASE_URL: 'address',
+  DATABASE_MIGRATION_URL: 'address',
+  MIGRATE: 'value',
   ACCEPT_REWIND: 'value',
   EXPECT_AUDIT_LOG: 'value',
   DATABASE_POOL: 'value',

@@ -87,6 +87,15 @@ export const databaseUrl = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function databaseFault(text: string): string | undefined {
   if (/^sqlite:.+/.test(text)) return undefined;
   const form = 'sqlite:<file> or postgres://user:password@host:port/database';
@@ -95,6 +104,8 @@ function databaseFault(text: string): string | undefined {
   if (url === undefined || url.hostname === '' || url.hash !== '' || !/^\/[^/@]+$/.test(url.pathname)) {
     return `${form}; special characters of the password are percent-encoded`;
   }
+  if (![url.username, url.password, url.hostname, url.pathname].every(isPercentEncoded))
+    return 'contains a "%" that does not begin a percent-encoded character; write %25 for a percent sign';
   for (const [name, value] of url.searchParams) {
     if (url.searchParams.getAll(name).length > 1)
       return `${name === 'sslmode' ? name : 'a parameter'} is there twice`;

@@ -77,6 +77,17 @@ export const SettingsSchema = z.object({
     .describe(
       'Ends of chains of the audit log that were kept elsewhere, as `npm run audit:verify` prints them, separated by commas: a start with a database that does not have them is refused; see docs/backup-and-restore.md',
     ),
+  DATABASE_MIGRATION_URL: databaseUrl
+    .optional()
+    .describe(
+      'Address of the same PostgreSQL database for a user who may create tables; `npx vidimus migrate` alone uses it. Default: DATABASE_URL',
+    ),
+  MIGRATE: z
+    .enum(['on', 'off'])
+    .default('on')
+    .describe(
+      '`on`: a start creates the tables and brings them up to date. `off`: a start fails if they are not up to date, and names `npx vidimus migrate`',
+    ),
   DATABASE_POOL: wholeNumber(1, 200)
     .default(10)
     .describe('PostgreSQL connections of one `npm start`; WORKERS have equal parts of it, at least 4 each'),

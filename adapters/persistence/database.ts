@@ -12,6 +12,8 @@ import {
   postgresOptions,
   setUpSqlite,
 } from './opened.ts';
+import { serviceGrants } from './postgres/grants.ts';
+import { assertOwnSessions, SharedSessionError } from './postgres/own-sessions.ts';
 import { keepToOwner } from './sqlite/own-file.ts';
 import { sqliteTerms } from './terms.ts';
 
@@ -67,6 +69,10 @@ function describeFault(url: string, error: unknown): string | undefined {
       code?.startsWith('SQLITE_CANTOPEN') || code === 'SQLITE_NOTADB' || /directory/.test(message);
     return isOfFile ? `DATABASE_URL: ${placeOf(url)} cannot be opened: ${message}` : undefined;
   }
+  if (error instanceof SharedSessionError)
+    return `DATABASE_URL: ${placeOf(url)} leads to a connection pooler in transaction or statement mode, which does not keep prepared statements and locks. Set pool_mode=session for this database, or name the PostgreSQL server itself; see docs/poolers.md`;
+  if (code === '42501')
+    return `DATABASE_URL: ${placeOf(url)}: ${message}. The user may not create the tables of the service; as an administrator run "grant create on schema public to <user>" in this database, or make the user its owner`;
   if (code === '3D000') return `DATABASE_URL: there is no ${placeOf(url)}; make it, or correct its name`;
   if (code?.startsWith('28'))
     return `DATABASE_URL: ${placeOf(url)} does not let this user in; check name and password`;
@@ -85,8 +91,8 @@ export class DatabaseNotReady extends Error {
   constructor(state: 'empty' | 'behind') {
     super(
       state === 'empty'
-        ? 'the database is empty: no service has been started on it. See that DATABASE_URL names the right one; the first start makes the tables'
-        : 'the database is of an older release; start the service of this one once, which brings it up to date, then try again',
+        ? 'the database is empty: no service has been started on it. See that DATABASE_URL names the right one; the first start makes the tables, or run "npx vidimus migrate"'
+        : 'the database is of an older release; start the service of this one once with MIGRATE=on, or run "npx vidimus migrate", then try again',
     );
     this.state = state;
   }
@@ -96,6 +102,7 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
   if (settings.url === 'sqlite::memory:') return inMemory(settings);
   const database = openDriver(settings);
   try {
+    if (database.dialect === 'postgres') await assertOwnSessions(database.native as never);
     await settings.onConnected?.(database);
     if (!settings.isCluster && (await isCluster(database))) {
       await database.close();
@@ -129,6 +136,19 @@ export async function bringUp(settings: DatabaseSettings, last?: string): Promis
   }
 }
 
+/**
+ * Gives a user of PostgreSQL the rights that the service needs on rows, and none on tables.
+ * @throws Error that names the cause, such as a user that does not exist.
+ */
+export async function grantToService(url: string, user: string): Promise<void> {
+  const database = openDriver({ url, poolSize: 2 }, 'migrate');
+  try {
+    for (const statement of serviceGrants(user, MIGRATIONS)) await database.all(statement);
+  } finally {
+    await database.close();
+  }
+}
+
 function openDriver(settings: DatabaseSettings, purpose: 'serve' | 'migrate' = 'serve'): Database {
   const dialect = dialectOf(settings.url);
   if (dialect === 'postgres') {
@@ -147,6 +167,7 @@ async function inMemory(settings: DatabaseSettings): Promise<Database> {
     dialect: 'sqlite',
     native: (await connection.getNativeClient()) as object,
     all: (text) => connection.execute(text),
+    ping: () => connection.execute('select 1'),
     terms: sqliteTerms(undefined),
     orm: async () => orm,
     close: () => orm.close(),
@@ -173,7 +194,7 @@ export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
     extensions,
     clientUrl: settings.url,
     pool: poolOf(settings),
-    driverOptions: postgresOptions(settings, 'migrate'),
+    driverOptions: postgresOptions(settings),
   });
   surviveOnPostgres((await orm.em.getConnection().getNativeClient()) as never);
   return orm;

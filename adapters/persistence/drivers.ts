@@ -10,7 +10,9 @@ const of = (name: string) => createRequire(resolve(name));
 
 /** Of node-postgres, what the opening of a database uses. */
 export type PostgresPool = {
-  query(text: string): Promise<{ readonly rows: Readonly<Record<string, unknown>>[] }>;
+  query(
+    query: string | { readonly name: string; readonly text: string },
+  ): Promise<{ readonly rows: Readonly<Record<string, unknown>>[] }>;
   on(event: string, listener: (...parameters: never[]) => void): unknown;
   end(): Promise<void>;
   readonly totalCount: number;

@@ -28,6 +28,8 @@ export type Database = {
   readonly native: object;
   /** For a start, which has few words of its own. */
   all(text: string): Promise<readonly Row[]>;
+  /** Runs one statement, prepared where the database has prepared statements, as those of wallets are. */
+  ping(): Promise<unknown>;
   /** Loaded when it is wanted first: it takes 0.1 s and 15 MB, and most of what a process serves does without. */
   orm(): Promise<MikroORM>;
   /** Connections of a pool, where there is one. */
@@ -51,49 +53,59 @@ const GRACE_MS = 1_000;
 /** Dates and times, which PostgreSQL has in a table of MikroORM; it reads them itself. */
 const TIMES = [1082, 1114, 1184, 1186];
 
-const SERVER_SETTINGS = [
+/** Parameters of a session, by name. */
+type SessionParameters = Readonly<Record<string, string>>;
+
+const COMMON_PARAMETERS: SessionParameters = {
   // Our statements find single rows: compiling or planning them anew would cost more than running them.
-  'jit=off',
+  jit: 'off',
   // PostgreSQL has a limited number of connections, and by itself keeps one for hours whose other end is gone.
-  'tcp_keepalives_idle=30',
-  'tcp_keepalives_interval=10',
-  'tcp_keepalives_count=3',
-];
+  tcp_keepalives_idle: '30',
+  tcp_keepalives_interval: '10',
+  tcp_keepalives_count: '3',
+};
 
 /**
  * Plans of single rows are worth keeping. A cluster of Citus needs to see the tenant in each call, to know where it goes, and refuses
  * plans that were made without.
  */
-const planning = (isCluster: boolean) => (isCluster ? [] : ['plan_cache_mode=force_generic_plan']);
-
-/** A connection that got lost between two statements holds its locks until PostgreSQL ends the transaction, too. */
-const limits = (timeoutMs: number) => [
-  `statement_timeout=${timeoutMs}`,
-  `idle_in_transaction_session_timeout=${timeoutMs}`,
-];
+const planning = (isCluster: boolean): SessionParameters =>
+  isCluster ? {} : { plan_cache_mode: 'force_generic_plan' };
 
 /**
- * What the driver for PostgreSQL is given besides its address. Who migrates lets statements take their time: one that
- * rewrites a large table is silent for as long as it takes, so only TCP notices that the database has gone meanwhile.
+ * A migration has none of these limits: a statement that rewrites a large table is silent for as long as it takes, so only TCP
+ * notices that the database has gone meanwhile. A connection that got lost between two statements holds its locks until PostgreSQL ends the
+ * transaction.
  */
-export function postgresOptions(
-  { url, timeoutSeconds, isCluster }: OpeningSettings,
-  purpose: 'serve' | 'migrate',
-) {
-  const timeoutMs = (timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
+const limits = (timeoutMs: number): SessionParameters => ({
+  statement_timeout: String(timeoutMs),
+  idle_in_transaction_session_timeout: String(timeoutMs),
+});
+
+/**
+ * The statement that sets the parameters of a new session. They are no startup parameters (`options`), since poolers such as
+ * PgBouncer reject those.
+ */
+function sessionSetup({ timeoutSeconds, isCluster }: OpeningSettings, purpose: 'serve' | 'migrate') {
+  const parameters = {
+    ...COMMON_PARAMETERS,
+    ...planning(isCluster === true),
+    ...(purpose === 'serve' ? limits(timeoutMsOf(timeoutSeconds)) : {}),
+  };
+  const calls = Object.entries(parameters).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+  return `select ${calls.join(', ')}`;
+}
+
+const timeoutMsOf = (timeoutSeconds = DEFAULT_TIMEOUT_SECONDS) => timeoutSeconds * 1000;
+
+/** What the driver for PostgreSQL is given besides its address. */
+export function postgresOptions({ url, timeoutSeconds }: OpeningSettings) {
   return {
     ssl: postgresTls(url),
     // A plan that was made while the tables were small would stay with its connection, and with it the wrong index.
     maxUses: 20_000,
     maxLifetimeSeconds: 300,
-    options: [
-      ...SERVER_SETTINGS,
-      ...planning(isCluster === true),
-      ...(purpose === 'serve' ? limits(timeoutMs) : []),
-    ]
-      .map((setting) => `-c ${setting}`)
-      .join(' '),
-    connectionTimeoutMillis: timeoutMs,
+    connectionTimeoutMillis: timeoutMsOf(timeoutSeconds),
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
@@ -110,12 +122,15 @@ export function openPostgres(
   const { Pool, TypeOverrides } = postgresDriver();
   const types = new TypeOverrides();
   for (const type of TIMES) types.setTypeParser(type, (text) => text);
-  const options = postgresOptions(settings, purpose);
+  const options = postgresOptions(settings);
+  const setup = { text: sessionSetup(settings, purpose), values: [] };
   let look: ((sql: JobSql) => Promise<void>) | undefined;
-  const verify = (client: FreshConnection, done: (error?: unknown) => void) => {
-    if (look === undefined) done();
-    else look(freshJobs(client)).then(() => done(), done);
+  const prepare = async (client: FreshConnection) => {
+    await client.query(setup);
+    await look?.(freshJobs(client));
   };
+  const verify = (client: FreshConnection, done: (error?: unknown) => void) =>
+    void prepare(client).then(() => done(), done);
   const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options, verify });
   ignoreLostConnections(pool);
   if (purpose === 'serve') endSilentConnections(pool as never, options.connectionTimeoutMillis + GRACE_MS);
@@ -125,6 +140,7 @@ export function openPostgres(
     ...(settings.isCluster && { isCluster: true }),
     native: pool,
     all: async (text) => (await pool.query(text)).rows,
+    ping: () => pool.query({ name: 'ping', text: 'select 1' }),
     connections: () => ({
       used: pool.totalCount - pool.idleCount,
       idle: pool.idleCount,
@@ -155,6 +171,7 @@ export function openSqlite(file: string, orm: (driverOptions: object) => Promise
     dialect: 'sqlite',
     native: database,
     all: async (text) => database.prepare(text).all(),
+    ping: async () => database.prepare('select 1').all(),
     terms: sqliteTerms(file),
     ...onceMade(
       async () => orm(new (await kyselyDialects()).SqliteDialect({ database })),

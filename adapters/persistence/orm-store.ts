@@ -214,7 +214,7 @@ export class OrmStore extends Store {
   }
 
   override async ping(): Promise<void> {
-    await reaching(() => this.#database.all('select 1'));
+    await reaching(() => this.#database.ping());
     await this.#dialect.writes.check();
   }
 

@@ -65,6 +65,12 @@ const COMMANDS = {
       hasHelp: true,
     },
   },
+  migrate: {
+    script: 'bootstrap/commands/migrate',
+    usage: 'migrate [--grant-to <user>]',
+    about: 'creates the tables of the database, or brings those of an earlier release up to date',
+    hasHelp: true,
+  },
   reseal: {
     script: 'bootstrap/commands/reseal',
     usage: 'reseal',

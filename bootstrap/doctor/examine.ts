@@ -76,11 +76,11 @@ function secretsOf(environment: Environment, settings: Settings | undefined): re
     ([name]) => SECRET_NAMES.test(name) || settings?.KMS_SECRETS.includes(name) === true,
   );
   const values = named.flatMap(([, value]) => (value ?? '').split(',').map((part) => part.trim()));
-  for (const name of ['DATABASE_URL', 'AMQP_URL']) {
+  for (const name of ['DATABASE_URL', 'DATABASE_MIGRATION_URL', 'AMQP_URL']) {
     const address = environment[name] ?? '';
     if (!URL.canParse(address)) continue;
     const { password } = new URL(address);
-    values.push(password, decodeURIComponent(password));
+    values.push(password, decoded(password));
   }
   const own = settings === undefined ? [] : [...settings.MASTER_SECRET, settings.AUTH_CLIENT_SECRET];
   return [...new Set([...values, ...own])].filter(
@@ -92,4 +92,13 @@ function withoutSecrets(finding: Finding, secrets: readonly string[]): Finding {
   const clean = (text: string) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text);
   const { advice, message } = finding;
   return { ...finding, message: clean(message), ...(advice === undefined ? {} : { advice: clean(advice) }) };
+}
+
+/** A text that is not percent-encoded is returned as it is: a setting with it is invalid, and its secret is hidden all the same. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

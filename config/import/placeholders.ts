@@ -9,6 +9,7 @@ const WITHHELD: ReadonlySet<string> = new Set([
   'AUTH_CLIENT_SECRET',
   'OIDC_CLIENT_SECRET',
   'DATABASE_URL',
+  'DATABASE_MIGRATION_URL',
   'AMQP_URL',
   'KMS_CONFIG',
 ]);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDatabase } from '../../adapters/persistence/database.ts';
+import { grantToService, openDatabase } from '../../adapters/persistence/database.ts';
 import { createOnAll, dropOnAll, nodesOf, spread } from './cluster.ts';
 import { findServer } from './postgres-server.ts';
 import { preparedDatabases } from './prepared-databases.ts';
@@ -104,7 +104,30 @@ async function openPostgres(): Promise<TestDatabase | undefined> {
   const source = preparedDatabases()?.postgres?.template;
   const database = await createPostgres(source);
   if (database !== undefined && source === undefined) await migrate(database.url);
-  return database;
+  return process.env['TEST_LEAST_PRIVILEGE'] === 'true' && database !== undefined
+    ? ofServiceUser(database)
+    : database;
+}
+
+const SERVICE_USER = 'vidimus_service_test';
+
+/** Creates a user without rights. @returns the address of the database for that user. */
+export async function addressOfServiceUser(database: TestDatabase): Promise<string> {
+  await rawSql(database.url, (run) =>
+    run(`do $$ begin create role ${SERVICE_USER} login password '${SERVICE_USER}';
+      exception when duplicate_object or unique_violation then null; end $$`),
+  );
+  const url = new URL(database.url);
+  url.username = SERVICE_USER;
+  url.password = SERVICE_USER;
+  return url.href;
+}
+
+/** The database for a user who may not create tables. `TEST_LEAST_PRIVILEGE=true` runs suites with it. */
+async function ofServiceUser(database: TestDatabase): Promise<TestDatabase> {
+  const url = await addressOfServiceUser(database);
+  await grantToService(database.url, SERVICE_USER);
+  return { ...database, url };
 }
 
 let cluster: ReturnType<typeof nodesOf> | undefined;

@@ -142,6 +142,21 @@ describe('settings', () => {
       );
     });
 
+  for (const DATABASE_URL of [
+    'postgres://u:50%@db/vidimus',
+    'postgres://u%:p@db/vidimus',
+    'postgres://u:p@db/a%zz',
+  ])
+    it(`reject ${DATABASE_URL}, whose percent sign is not encoded, and say how to write it`, () => {
+      expect(faultsOf({ ...GOOD, DATABASE_URL }).join()).to.match(
+        /^DATABASE_URL: .*write %25 for a percent sign/,
+      );
+    });
+
+  it('reject a MIGRATE that is neither on nor off', () => {
+    expect(faultsOf({ ...GOOD, MIGRATE: 'yes' }).join()).to.match(/^MIGRATE: .*"on"\|"off"/);
+  });
+
   it('never repeat a secret in a fault', () => {
     const short = { ...GOOD, MASTER_SECRET: 'hunter2hunter2', AUTH_CLIENT_SECRET: 'hunter3' };
     expect(faultsOf(short).join()).to.include('MASTER_SECRET').and.not.include('hunter');

@@ -24,6 +24,7 @@ const EVERYTHING = {
   EXPECT_AUDIT_LOG: 'acme=1:hash',
   DATABASE_POOL: '20',
   DATABASE_TIMEOUT: '20',
+  MIGRATE: 'off',
   MASTER_SECRET: `${CANARY} and more of it`,
   JWT_ISSUER: 'issuer',
   JWT_EXPIRES_IN: '12h',

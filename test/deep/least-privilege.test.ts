@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { addressOfServiceUser, databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { issueBatch, revocable } from '../support/revocable-cards.ts';
+import { runProcess } from '../support/run-command.ts';
+import { startTestService } from '../support/test-service.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const postgres = databases().find(({ name }) => name === 'postgres');
+
+describe('a PostgreSQL user who may not create tables', () => {
+  let database: TestDatabase | undefined;
+
+  beforeEach(async function () {
+    database = await postgres?.openEmpty();
+    if (database === undefined) this.skip();
+  });
+  afterEach(() => database?.drop());
+
+  const migrate = (environment: Record<string, string>, ...args: string[]) =>
+    runProcess('commands/migrate', args, {
+      DATA_FOLDER: mkdtempSync(join(tmpdir(), 'vidimus-migrate-')),
+      ...environment,
+    });
+  const failureOf = (environment: Record<string, string>) =>
+    startTestService(environment).then(
+      async (service) => {
+        await service.close();
+        return 'it started';
+      },
+      (error: Error) => error.message,
+    );
+
+  it('runs the service after the migration command granted it the rights on rows', async () => {
+    const owner = database?.url ?? '';
+    const url = await addressOfServiceUser(database as TestDatabase);
+    const user = new URL(url).username;
+    const first = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url }, '--grant-to', user);
+    expect(first.code, first.stderr).to.equal(0);
+    expect(first.stdout).to.include('has the tables of release').and.include(`"${user}" may run the service`);
+    const service = await startTestService({ DATABASE_URL: url, MIGRATE: 'off' });
+    try {
+      const tenant = await revocable(service, 'acme', 10);
+      const { session } = await issueBatch(service, tenant);
+      const json = { sessionId: session, status: 1 };
+      expect((await service.call('POST', '/session/revoke', { token: tenant.token, json })).status).to.equal(
+        201,
+      );
+    } finally {
+      await service.close();
+    }
+    const denied = (text: string) => rawSql(url, (run) => run(text)).catch((error: Error) => error.message);
+    expect(await denied('create table intruder (id int)')).to.match(/permission denied/);
+    expect(await denied('alter table sessions add column intruder int')).to.match(/must be owner/);
+    expect(await denied('delete from schema_migrations')).to.match(/permission denied/);
+    const again = await migrate({ DATABASE_MIGRATION_URL: owner }, '--grant-to', user);
+    expect(again.code, again.stderr).to.equal(0);
+  });
+
+  it('cannot start the service on an empty database, and the error names the command', async () => {
+    const url = await addressOfServiceUser(database as TestDatabase);
+    expect(await failureOf({ DATABASE_URL: url, MIGRATE: 'off' })).to.include('npx vidimus migrate');
+    expect(await failureOf({ DATABASE_URL: url }))
+      .to.include('DATABASE_URL')
+      .and.include('grant create on schema public');
+  });
+
+  it('is not created by the migration command', async () => {
+    const ended = await migrate({ DATABASE_URL: database?.url ?? '' }, '--grant-to', 'no_such_user');
+    expect(ended.code).to.equal(1);
+    expect(ended.stderr).to.include('no_such_user').and.include('does not exist');
+  });
+
+  it('passes the contract of the store', () => {
+    const { status, stdout } = spawnSync(
+      'npm',
+      ['run', '--silent', 'test:file', '--', 'test/contract/store.test.ts', '--grep', 'postgres'],
+      { cwd: ROOT, encoding: 'utf8', env: { ...process.env, TEST_LEAST_PRIVILEGE: 'true' } },
+    );
+    expect(status, stdout.slice(-4_000)).to.equal(0);
+    expect(Number(/(\d+) passing/.exec(stdout)?.[1])).to.be.greaterThan(100);
+  });
+});
