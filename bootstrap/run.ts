@@ -6,8 +6,6 @@ import type { RunningService } from './service.ts';
 import { startFailure } from './start-failure.ts';
 import { GRACE_MS, NOTICE_MS, stopOnSignals } from './stopping.ts';
 
-const PARENT_CHECK_MS = 500;
-
 /** Reads the configuration, starts the service, in this process or in workers, and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
   if (process.argv.length > 2) {
@@ -24,26 +22,10 @@ export async function run(): Promise<void> {
     tellOfSecrets(firstStart, settings);
     if (settings.WORKERS === 1) await runAlone(settings, firstStart);
     else await runWorkers(settings);
-    stopWithParent(process.env['VIDIMUS_PARENT_PID']);
   } catch (error) {
     console.error(startFailure(error, firstStart?.master));
     process.exit(1);
   }
-}
-
-/**
- * Stops the service when the shell that started it has ended. npm forwards signals to that shell alone, which does not pass them
- * on, so the service would go on without npm.
- * @param parent process id of the shell, which `npm start` gives; undefined when the service was started in another way.
- */
-function stopWithParent(parent: string | undefined): void {
-  if (parent === undefined) return;
-  const timer = setInterval(() => {
-    if (process.ppid === Number(parent)) return;
-    clearInterval(timer);
-    process.kill(process.pid, 'SIGTERM');
-  }, PARENT_CHECK_MS);
-  timer.unref();
 }
 
 async function runAlone(settings: Settings, { environment }: FirstStart): Promise<void> {

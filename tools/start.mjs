@@ -1,6 +1,7 @@
 /**
  * `npm start`: checks Node and the packages, builds `dist` if a source has changed, and runs the service with the options of
- * operation (the Dockerfile says why they are what they are). It needs no shell, so it works on Windows as well.
+ * operation (the Dockerfile says why they are what they are). In package.json a POSIX shell replaces itself by this program (`exec`), so that
+ * npm signals the service and waits for its end; the shell of Windows does not know `exec` and runs the second half.
  */
 import '../bootstrap/check-node.mjs';
 import { execFileSync, spawn } from 'node:child_process';
@@ -21,11 +22,7 @@ const env = { ...environment, ...process.env };
 
 if (process.platform === 'win32' || process.execve === undefined) runAsChild();
 // The service takes the place of this process, so that signals reach it and no memory is spent on a launcher.
-// npm signals its shell alone, and the end of the shell is what the service sees of that (bootstrap/run.ts).
-else {
-  const parent = { VIDIMUS_PARENT_PID: String(process.ppid) };
-  process.execve(process.execPath, [process.execPath, ...args], { ...env, ...parent });
-}
+else process.execve(process.execPath, [process.execPath, ...args], env);
 
 function runAsChild() {
   const child = spawn(process.execPath, args, { stdio: 'inherit', env });
