@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/core';
-import type { DocumentRepositories } from '../../../application/ports/repositories.ts';
+import type { DocumentRepositories, TrustListRepository } from '../../../application/ports/repositories.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
 import { issuanceFindings } from '../../../domain/issuance/issuance-findings.ts';
 import { missingKeys } from '../../../domain/keys/key-chain-findings.ts';
@@ -30,14 +30,23 @@ export class ProfileKeeper {
   /**
    * For a tenant that takes a profile on: what it has configured before is held against it.
    * @param documents of the tenant.
+   * @param trustLists of the tenant, which have tables of their own.
    * @throws Failure `conflict` that names all that contradicts it.
    */
-  async checkAll(profile: Profile, documents: DocumentRepositories): Promise<void> {
+  async checkAll(
+    profile: Profile,
+    documents: DocumentRepositories,
+    trustLists: Pick<TrustListRepository, 'list'>,
+  ): Promise<void> {
     const faults: FieldError[] = [];
-    for (const { kind, repository } of DOCUMENTS) {
+    const repositories = [
+      ...DOCUMENTS.map(({ kind, repository }) => ({ kind, resources: documents[repository] })),
+      { kind: 'trust-list' as const, resources: trustLists },
+    ];
+    for (const { kind, resources } of repositories) {
       const { findings } = resourceOf(kind);
       if (findings === undefined) continue;
-      for (const document of await documents[repository].list()) {
+      for (const document of await resources.list()) {
         for (const { path, message } of contradictions(findings(document as never, profile), profile)) {
           faults.push({ path: `${kind}/${document.id}.${path}`, message });
         }
