@@ -118,8 +118,14 @@ export function assertAddressed(document: JsonObject, profile: Profile | null): 
   const { LoTEType: type } = scheme;
   const isEuropean = typeof type === 'string' && profileOf(type).fixed !== undefined;
   const faults = addressFindings(document);
-  if (!isEuropean) return assertWithin(profile, faults);
-  const errors = faults.map(({ member, message, change }) => ({ path: member, message: `${message}; ${change}` }));
+  if (!isEuropean) {
+    assertWithin(profile, faults);
+    return;
+  }
+  const errors = faults.map(({ member, message, change }) => ({
+    path: member,
+    message: `${message}; ${change}`,
+  }));
   if (errors.length > 0) throw invalidFields(errors);
 }
 

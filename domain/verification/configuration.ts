@@ -8,7 +8,7 @@ import { type JsonObject, lengthOf } from '../shared/json.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { isUri, normalWebAddress } from '../shared/uri.ts';
+import { aroundPlaceholder, isUri, normalUri } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
@@ -43,24 +43,16 @@ const Attached = written({
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
-/** What stands for the placeholder meanwhile: in lower case, so that it stays as it is in a host, too. */
-const STAND_IN = 'placeholder-of-the-session-id';
-
-function aroundSessionId(text: string, change: (address: string) => string): string {
-  if (text.includes(STAND_IN)) return change(text);
-  return change(text.replaceAll('{sessionId}', STAND_IN)).replaceAll(STAND_IN, '{sessionId}');
-}
-
 /** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
 export const RedirectUri = z
   .string()
-  .overwrite((text) => aroundSessionId(text, normalWebAddress))
+  .overwrite((text) => aroundPlaceholder('{sessionId}', text, normalUri))
   .max(2048)
   .refine((text) => {
     const filled = text.replaceAll('{sessionId}', 'x');
     const url = URL.parse(filled);
     return isUri(filled) && url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
-  }, 'characters of a URI (RFC 3986): an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
+  }, 'an https address without credentials and control characters, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
   .meta({ pattern: RETURN_PATTERN });
 
 /** Per type of transaction data the element in which a device signs its hash. */
@@ -130,11 +122,10 @@ export const PresentationConfigurationBody = z
     accessKeyChainId: Reference.nullish(),
     trustAnchors: z
       .array(TrustAnchorConfig)
-      .min(1, 'nobody would be trusted; left out, the own authorities are')
       .max(200)
       .default([OWN_AUTHORITIES])
       .describe(
-        'Whose credentials are accepted; unless stated those of the own authorities. Trust lists that the query names ' +
+        'Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names ' +
           '(etsi_tl) are added with the certificate of their signer when they are written',
       ),
     mdlProfile: z

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { WEB_ADDRESS_PATTERN } from '../shared/address-patterns.ts';
-import { isUri, normalWebAddress } from '../shared/uri.ts';
-import { isWebAddress } from '../shared/web-address.ts';
+import { WebAddress } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 
 /** RFC 9110 section 5.6.2. */
@@ -57,16 +55,9 @@ const ApiKeyAuth = written({
 
 /** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
 export const WebhookConfig = written({
-  url: z
-    .string()
-    .overwrite(normalWebAddress)
-    .max(2048)
-    .refine(
-      (text) => isUri(text) && isWebAddress(text),
-      'Give an http or https address without credentials, of characters of a URI (RFC 3986).',
-    )
-    .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed')
-    .meta({ pattern: WEB_ADDRESS_PATTERN }),
+  url: WebAddress.describe(
+    'Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed',
+  ),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;

@@ -153,7 +153,9 @@ describe('trust lists through HTTP', () => {
           const answer = await callAs(token, method, path, json);
           expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
           expect(membersOf(answer.body.warnings)).to.deep.equal(MISSING);
-          const warning = answer.body.warnings.find(({ member }: { member: string }) => member === MISSING[2]);
+          const warning = answer.body.warnings.find(
+            ({ member }: { member: string }) => member === MISSING[2],
+          );
           expect(warning.message).to.include('country of the entity "Theirs"');
           const { text } = await published(id, {}, 'bare');
           const [first, second] = payloadOf(text).LoTE.TrustedEntitiesList;
