@@ -24,13 +24,13 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** Of the body, and of the signature over it (Standard Webhooks). */
-const OWN_PREFIXES = ['content-', 'webhook-'];
-
 function isFreeHeader(name: string): boolean {
   const lower = name.toLowerCase();
-  return !RESERVED_HEADERS.has(lower) && !OWN_PREFIXES.some((prefix) => lower.startsWith(prefix));
+  return !RESERVED_HEADERS.has(lower) && !lower.startsWith('content-');
 }
+
+/** Headers of the signature over the body (Standard Webhooks). */
+const isNoSignature = (name: string) => !name.toLowerCase().startsWith('webhook-');
 
 const ApiKeyAuth = written({
   type: z.literal('apiKey'),
@@ -39,6 +39,7 @@ const ApiKeyAuth = written({
       .string()
       .regex(TOKEN, 'Give a header name.')
       .refine(isFreeHeader, 'This header is set by the service itself.')
+      .refine(isNoSignature, 'The service signs webhooks with headers of this kind; use another name.')
       .describe(
         'Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-`',
       ),
