@@ -80,7 +80,7 @@ describe('Requests that an earlier release accepted', () => {
   const planted = (change: (schema: Record<string, unknown>) => void): ApiDocument => {
     const copy = structuredClone(present);
     const content = copy.paths['/tenant']?.['post']?.requestBody?.content['application/json'];
-    const { $ref: reference } = content?.schema as { $ref: string };
+    const reference = String((content?.schema as { $ref?: string } | undefined)?.$ref);
     const name = reference.replace('#/components/schemas/', '');
     change(copy.components?.schemas?.[name] as Record<string, unknown>);
     return copy;
