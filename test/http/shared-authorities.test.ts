@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { databases, rawSql } from '../support/databases.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ALL = ['access', 'signing', 'trustList', 'statusList'];
@@ -75,6 +76,30 @@ describe('One authority for access and for issuing', () => {
       );
     });
   }
+
+  it('stays where a tenant with the profile eu has it from an earlier release, also when its key is rotated', async () => {
+    const database = await databases()[0]?.open();
+    const url = database?.url ?? '';
+    const other = await startTestService({ DATABASE_URL: url });
+    const { token: older } = await createTenant(other, 'older');
+    const json = { id: 'all', usages: ALL };
+    expect((await other.call('POST', '/key-chain', { token: older, json })).status).to.equal(201);
+    await rawSql(url, (run) =>
+      run("update tenants set profile = 'eu', version = version + 1 where id = 'older'"),
+    );
+    await other.close();
+    const service = await startTestService({ DATABASE_URL: url });
+    const call = (method: string, path: string, body: object) =>
+      service.call(method, path, { token: older, json: body });
+    const renamed = await call('PATCH', '/key-chain/all', { description: 'For all' });
+    expect(renamed.status, renamed.text).to.equal(200);
+    const rotated = await call('POST', '/key-chain/all/rotate', {});
+    expect(rotated.status, rotated.text).to.equal(200);
+    const changed = await call('PATCH', '/key-chain/all', { usages: ['access', 'signing'] });
+    expect(changed.status, changed.text).to.equal(400);
+    await service.close();
+    await database?.drop();
+  });
 
   it('gets no warning while both have authorities of their own', async () => {
     const json = { usages: ['access'] };
