@@ -27,6 +27,9 @@ export async function checkFolderOffline(
       PUBLIC_URL,
       OUTBOUND_ALLOW,
     });
+    const kms = readKmsConfig(KMS_CONFIG || undefined, DATA_FOLDER, environment);
+    if (kms.faults.length > 0) throw new SettingsError(kms.faults);
+    const container = await openPlatform({ ...settings, KMS: withLocalProviders(kms.config) }, closers);
     const contents = readFolder(folder, { ...environment, PUBLIC_URL: settings.PUBLIC_URL }, kms.secrets);
     const checkFolder = new CheckFolder(resolve(container, CheckFolder.needs));
     return { ...(await checkFolder.execute(contents)), contents };

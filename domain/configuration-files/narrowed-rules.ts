@@ -57,10 +57,10 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
   {
     kind: 'presentation-configuration',
     path: /^(redirectUri|invocationUri)$/,
-    message: /a private scheme (with|has) a dot/,
+    message: /a private scheme with a dot|no scheme of a browser/,
     acceptedBy: FIRST,
     because: 'security: RFC 8252 section 7.1; passwords in addresses are sent to the browser',
-    change: 'use https, or a private scheme with a dot',
+    change: 'use https, or a private scheme with a dot or of a wallet',
   },
   {
     kind: 'presentation-configuration',

@@ -101,7 +101,7 @@ export const RETURN_PATTERN = `^${AROUND}${INSIDE}*:${INSIDE}*${AROUND}$`;
 export const PAGE_PATTERN = RETURN_PATTERN;
 /** What starts no wallet: schemes that run, open or read something, and those of browsers, programs and protocols. */
 export const FOREIGN_SCHEMES = `(${[...HARMFUL_SCHEMES, ...SCHEMES_OF_PROGRAMS].join('|')})`;
-export const INVOCATION_PATTERN = `^${APP}$`;
+export const INVOCATION_PATTERN = `^(${AROUND}${anyCase('https')}:${INSIDE}+${AROUND}|(?!${AROUND}${anyCase(FOREIGN_SCHEMES)}:)${APP})$`;
 export const ORIGIN_PATTERN = '^(https?://[^/?#@*\\s]+|(android|platform|ios):[!-~]+)$';
 /** One line of text. */
 export const LINE_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';

@@ -26,7 +26,7 @@ describe('The configuration folder of an earlier release', function () {
   });
   const checked = (folder: string) => runProcess('commands/config-check', [folder], {});
 
-  for (const release of readdirSync(RELEASES)) {
+  for (const release of readdirSync(RELEASES).filter((name) => !name.endsWith('.md'))) {
     it(`of ${release} starts the service with every tenant`, async () => {
       service = await startTestService({ CONFIG_FOLDER: folderOf(release) });
       const token = await service.rootToken();

@@ -81,14 +81,14 @@ export class ProfileKeeper {
     const written = faults.filter(
       ({ path, message }) =>
         !former.some((fault) => fault.path === path && fault.message === message) ||
-        !isDeepStrictEqual(valueOf(document, path), valueOf(stored, path)),
+        !isDeepStrictEqual(propertyAt(document, path), propertyAt(stored, path)),
     );
     if (written.length > 0) throw invalidFields(written);
   }
 }
 
 /** The whole property, of which `path` may name a part. */
-function valueOf(document: object | undefined, path: string): unknown {
+function propertyAt(document: object | undefined, path: string): unknown {
   const [property = ''] = path.split('.', 1);
   return (document as Readonly<Record<string, unknown>> | undefined)?.[property];
 }

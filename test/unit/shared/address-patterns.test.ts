@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { z } from 'zod';
 import {
   CONTACT_PATTERN,
-  FOREIGN_SCHEMES,
   IMAGE_PATTERN,
   INVOCATION_PATTERN,
   ISSUER_PATTERN,
@@ -75,9 +74,6 @@ const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[
   ],
 ];
 
-<<<<<<< HEAD
-const LOOKAHEAD = `(?!${FOREIGN_SCHEMES}:)`;
-=======
 /** Pieces of addresses that are put together at random. */
 const PARTS = [
   ...[
@@ -106,7 +102,6 @@ const PARTS = [
   ],
   ...['a', 'ä', '[x]', '{sessionId}', '|', '%zz', '\n', '\u0000', '*'],
 ];
->>>>>>> 61fa601b (addresses: accept every URL that release 0.1.0 accepted and store its normal form)
 
 describe('What the API document says of addresses', () => {
   for (const [what, pattern, schema, written] of KINDS) {
@@ -117,23 +112,11 @@ describe('What the API document says of addresses', () => {
         fc.array(parts, { maxLength: 8 }).map((some) => some.join('')),
       );
       fc.assert(
-<<<<<<< HEAD
-        // The generator knows no lookahead, so what that excludes is left out afterwards.
-        fc.property(
-          fc.stringMatching(new RegExp(pattern.replace(LOOKAHEAD, '')), { maxLength: 200 }),
-          (text) => {
-            fc.pre(text.length <= 500 && new RegExp(pattern).test(text));
-            expect(schema.safeParse(text).success, text).to.equal(true);
-          },
-        ),
-        { numRuns: 300 },
-=======
         fc.property(text, fc.string({ maxLength: 3 }), (start, end) => {
           const address = start + end;
           if (schema.safeParse(address).success) expect(address).to.match(new RegExp(pattern, 'u'));
         }),
         { numRuns: 2_000 },
->>>>>>> 61fa601b (addresses: accept every URL that release 0.1.0 accepted and store its normal form)
       );
     });
 
