@@ -80,7 +80,7 @@ async function importFolder(
   // Loaded when it is wanted: most of it is not needed to serve.
   const { readFolder } = await import('../config/import/read-folder.ts');
   const { ImportFolder } = await import('../application/configuration-files/import-folder.ts');
-  const contents = readFolder(folder, { PUBLIC_URL, ...environment }, KMS_SECRETS);
+  const contents = readFolder(folder, { ...environment, PUBLIC_URL }, KMS_SECRETS);
   // An SQLite file is locked by the one service that has it.
   const sharing = { isAlone: dialectOf(DATABASE_URL) === 'sqlite' };
   await new ImportFolder(resolve(container, ImportFolder.needs)).execute(folder, contents, sharing);

@@ -926,7 +926,7 @@ export interface paths {
     put?: never;
     /**
      * Give a key another certificate
-     * @description With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key makes one. It is never self-signed, since wallets refuse that.
+     * @description With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key makes one. It is never self-signed, since wallets refuse that. `certUsageTypes` may be others than those of the key; a warning says so where access shares an authority with them, and the profile `eu` rejects it.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      *
@@ -2813,7 +2813,7 @@ export interface components {
       /** @description Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not through the Digital Credentials API, which redirects nobody */
       requireResponseCode?: boolean | null;
       accessKeyChainId?: string | null;
-      /** @description Whose credentials are accepted; unless stated those of the own authorities. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written */
+      /** @description Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written */
       trustAnchors?: components["schemas"]["TrustAnchor"][];
       /** @description What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the licence. With none they are judged like signers of other mdocs */
       mdlProfile?: ("iso-18013-5" | "none") | null;

@@ -77,7 +77,12 @@ export const publicUrl = z
     const url = new URL(text);
     return url.search === '' && url.hash === '' && url.username === '' && url.password === '';
   }, 'without query, fragment or credentials')
-  .refine((text) => /^[A-Za-z0-9/._~-]*$/.test(new URL(text).pathname), 'a plain path');
+  .refine((text) => /^[A-Za-z0-9/._~-]*$/.test(new URL(text).pathname), 'a plain path')
+  // Published addresses and origins name the same host in one form (RFC 3986 section 6.2): lower case, A-labels, no default port.
+  .transform((text) => {
+    const { origin, pathname } = new URL(text);
+    return `${origin}${pathname.replace(/\/+$/, '')}`;
+  });
 
 /** Never quotes the address: what stands in the wrong place of it may be part of the password. */
 export const databaseUrl = z.string().transform((text, context) => {

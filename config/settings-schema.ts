@@ -46,7 +46,7 @@ export const SettingsSchema = z.object({
   PUBLIC_URL: publicUrl
     .optional()
     .describe(
-      'Public address of the service; every published address begins with it. Default `http://localhost:<PORT>`',
+      'Public address of the service; every published address begins with it, in lower case, with A-labels and without a default port. Default `http://localhost:<PORT>`',
     ),
   TRUST_PROXY: proxies
     .default(false)

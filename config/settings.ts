@@ -127,7 +127,7 @@ export function readSettings(
     faults.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
   const production = given['NODE_ENV'] === 'production';
   const address = given['PUBLIC_URL'];
-  if (production && (typeof address !== 'string' || !address.startsWith('https://'))) {
+  if (production && (typeof address !== 'string' || !/^https:/i.test(address))) {
     faults.push('PUBLIC_URL: must be set and begin with https:// in production');
   }
   if (given['MASTER_SECRET'] !== undefined && given['JWT_SECRET'] !== undefined) {

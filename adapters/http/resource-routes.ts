@@ -40,7 +40,7 @@ type Description<A extends Access, Resource, Params> = {
   /** What its `ETag` is made of, where that is a part of it. */
   stored?(resource: Resource): object;
   /** What somebody will refuse of it that is not in it, but follows from it. */
-  findings?(resource: Resource): readonly Finding[];
+  findings?(resource: Resource, caller: CallerOf<A>): readonly Finding[] | Promise<readonly Finding[]>;
 };
 
 /** What the API document says of a route beside what all have in common. */
@@ -86,7 +86,7 @@ export function resourceRoutes<
       const resource = await execute(input);
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
       const own = warningsFor(kind, stored(resource), input.caller);
-      const warnings = [...own, ...warningsOf(findings(resource))];
+      const warnings = [...own, ...warningsOf(await findings(resource, context.caller))];
       return show(status, { ...((await toView(resource, context)) as object), warnings }, stored(resource));
     };
   const answers = (status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] => {

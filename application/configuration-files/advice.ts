@@ -1,7 +1,8 @@
 import type { FolderFault } from '../../domain/configuration-files/folder.ts';
 import { type FileKind, resourceOf } from '../../domain/resources.ts';
 import { warningsOf } from '../../domain/shared/finding.ts';
-import type { Document } from './documents.ts';
+import type { Administration } from './administration.ts';
+import { type Document, repositoryOf } from './documents.ts';
 
 /** Kinds whose files hold what is stored of them. */
 const STORED_AS_WRITTEN: readonly FileKind[] = [
@@ -10,18 +11,38 @@ const STORED_AS_WRITTEN: readonly FileKind[] = [
   'presentation-configuration',
 ];
 
-/** What the administrative interface would warn of. @param own documents of one tenant, which nothing refuses. */
-export function adviceOn(own: readonly Document[]): FolderFault[] {
+/**
+ * Warnings that the administrative interface would answer with.
+ * @param administration has the documents applied.
+ * @param own documents of one tenant, which no rule rejects.
+ */
+export async function adviceOn(
+  administration: Administration,
+  own: readonly Document[],
+): Promise<readonly FolderFault[]> {
   const [profile = null] = own.flatMap((each) => (each.kind === 'tenant' ? [each.body.profile ?? null] : []));
-  return own.flatMap(({ kind, file, body }) => {
+  const advice: FolderFault[] = [];
+  for (const document of own) {
+    const { kind, file } = document;
     const { findings } = resourceOf(kind);
-    if (findings === undefined || !STORED_AS_WRITTEN.includes(kind)) return [];
-    return warningsOf(findings(body as never, profile)).map(
-      ({ rule, member, concerns, message, change }) => ({
-        file,
-        path: member,
-        message: `${message} (${rule}; concerns ${concerns}); ${change}`,
-      }),
-    );
-  });
+    const judged = await judgedForm(administration, document);
+    if (findings === undefined || judged === undefined) continue;
+    for (const { rule, member, concerns, message, change } of warningsOf(
+      findings(judged as never, profile),
+    )) {
+      advice.push({ file, path: member, message: `${message} (${rule}; concerns ${concerns}); ${change}` });
+    }
+  }
+  return advice;
+}
+
+async function judgedForm(
+  { ports: { store } }: Administration,
+  { kind, tenant, id, body }: Document,
+): Promise<object | undefined> {
+  if (STORED_AS_WRITTEN.includes(kind)) return body;
+  // What a list lacks is seen in the list that is composed of the file.
+  return kind === 'trust-list'
+    ? store.forTenant(tenant, (own) => repositoryOf(own, kind).find(id))
+    : undefined;
 }

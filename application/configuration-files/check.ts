@@ -1,4 +1,6 @@
 import type { FolderContents, FolderFault } from '../../domain/configuration-files/folder.ts';
+import { type NarrowedRule, narrowedRuleOf } from '../../domain/configuration-files/narrowed-rules.ts';
+import type { FileKind } from '../../domain/resources.ts';
 import type { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, TenantIdSchema } from '../../domain/tenants/tenant.ts';
@@ -21,6 +23,11 @@ export type CheckedFolder = {
   readonly outcomes: ReadonlyMap<Document, Outcome>;
   /** In the order of files and members. */
   readonly faults: readonly FolderFault[];
+  /**
+   * Files that an earlier release accepted and this one rejects, and files that need one of those; in the same order. They are
+   * not imported: what is stored of them stays as it is.
+   */
+  readonly withheld: readonly FolderFault[];
   /** What is allowed, and probably not meant; in the same order. */
   readonly warnings: readonly FolderFault[];
   /** What is allowed, although a wallet, a law or a reader will refuse it; in the same order. */
@@ -32,13 +39,23 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
   async execute(contents: FolderContents): Promise<CheckedFolder> {
     const { repeated, files } = findRepeated(contents);
     const faults: FolderFault[] = [...contents.faults, ...repeated];
+    const withheld: FolderFault[] = [];
+    const reject = (kind: FileKind, found: readonly FolderFault[]) => {
+      const narrowed = found.flatMap((fault) => {
+        const rule = narrowedRuleOf(kind, fault);
+        return rule === undefined ? [] : [{ ...fault, message: withReason(fault.message, rule) }];
+      });
+      if (narrowed.length === found.length) withheld.push(...narrowed);
+      else faults.push(...found);
+    };
     const missing: Described[] = contents.unread.map(described);
     const documents: Document[] = [];
     for (const file of contents.documents) {
       const read = readDocument(file);
       if ('faults' in read) {
         missing.push(described(file));
-        faults.push(...read.faults);
+        // Placeholders without a value have faults of their own already, in `contents.faults`.
+        if (read.faults.length > 0) reject(file.kind, read.faults);
       } else if (!files.has(file.file)) documents.push(read.document);
     }
     faults.push(...administratorFaults(documents));
@@ -51,20 +68,45 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
     }
     const ended = await endedTenants(this.ports, byTenant);
     for (const tenant of ended.keys()) byTenant.delete(tenant);
-    const { outcomes, refused, warnings } = await plan(this.ports, byTenant, missing);
-    for (const [document, failure] of refused) faults.push(...faultsOf(document, failure));
+    let { outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, missing);
+    for (const [document, failure] of refused) reject(document.kind, faultsOf(document, failure));
+    if (faults.length === 0 && withheld.length > 0) {
+      // Without placeholders: files that need a file that is not imported are not imported either.
+      for (const [tenant, own] of byTenant) {
+        byTenant.set(
+          tenant,
+          own.filter((document) => !refused.has(document)),
+        );
+      }
+      ({ outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, []));
+      for (const [document, failure] of refused)
+        withheld.push(...faultsOf(document, failure).map(asDependent));
+      for (const [tenant, own] of byTenant) {
+        byTenant.set(
+          tenant,
+          own.filter((document) => outcomes.has(document)),
+        );
+      }
+    }
     const readable = (all: readonly FolderFault[]) =>
       all.map((fault) => ({ ...fault, message: contents.redact(fault.message) })).sort(byPlace);
-    const advice = [...byTenant.values()].flatMap((own) =>
-      adviceOn(own.filter((each) => outcomes.has(each))),
-    );
     return {
       documents: byTenant,
       outcomes,
-      ...{ faults: readable(faults), advice: readable(advice) },
+      faults: readable(faults),
+      withheld: readable(withheld),
+      advice: readable(advice),
       warnings: readable([...ended.values(), ...warnings]),
     };
   }
+}
+
+function withReason(message: string, { acceptedBy, because, change }: NarrowedRule): string {
+  return `${message} (not imported: release ${acceptedBy} accepted it, ${because}; ${change})`;
+}
+
+function asDependent(fault: FolderFault): FolderFault {
+  return { ...fault, message: `${fault.message} (not imported: it needs a file that is not imported)` };
 }
 
 /** Applies the documents in a dry run. */
@@ -72,7 +114,7 @@ function plan(
   ports: PortsOf<typeof CheckFolder.needs>,
   documents: ReadonlyMap<TenantId, readonly Document[]>,
   missing: readonly Described[],
-): Promise<Applied & Pick<CheckedFolder, 'warnings'>> {
+): Promise<Applied & Pick<CheckedFolder, 'warnings' | 'advice'>> {
   const tenants = [...documents.keys()];
   const clients = [...documents.values()].flat().filter(({ kind }) => kind === 'client');
   const clientIds = [...clients.map(({ id }) => id), ...tenants.map(administratorOf)];
@@ -80,6 +122,7 @@ function plan(
     const outcomes = new Map<Document, Outcome>();
     const refused = new Map<Document, Failure>();
     const warnings: FolderFault[] = [];
+    const advice: FolderFault[] = [];
     for (const [tenant, own] of documents) {
       const keys = own.filter((document) => document.kind === 'key-chain');
       const placeholders = {
@@ -94,8 +137,10 @@ function plan(
           warnings.push(...(await missingConfigurations(administration, document)));
         }
       }
+      const applicable = own.filter((document) => applied.outcomes.has(document));
+      advice.push(...(await adviceOn(administration, applicable)));
     }
-    return { outcomes, refused, warnings };
+    return { outcomes, refused, warnings, advice };
   });
 }
 

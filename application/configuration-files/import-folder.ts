@@ -24,6 +24,9 @@ export function describeFault({ file, path, message }: FolderFault): string {
   return [file, path, message].filter((part) => part !== '').join(': ');
 }
 
+/** Lines of warnings about what is imported, at each start. */
+const MAX_ADVICE = 20;
+
 /** Attempts when somebody else changes the same things meanwhile. */
 const ATTEMPTS = 3;
 
@@ -64,7 +67,17 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
 
   async #isToDo(folder: string, contents: FolderContents, isAlone: boolean): Promise<boolean> {
     const { log } = this.ports;
-    const { outcomes, documents, warnings, faults } = await new CheckFolder(this.ports).execute(contents);
+    const checked = await new CheckFolder(this.ports).execute(contents);
+    const { outcomes, documents, warnings, faults } = checked;
+    if (faults.length === 0) {
+      for (const each of checked.withheld) log.error(`configuration folder: ${describeFault(each)}`);
+      for (const each of checked.advice.slice(0, MAX_ADVICE))
+        log.warn(`configuration folder: ${describeFault(each)}`);
+      if (checked.advice.length > MAX_ADVICE)
+        log.warn(`configuration folder: further warnings; config check names all`, {
+          further: checked.advice.length - MAX_ADVICE,
+        });
+    }
     for (const warning of warnings) log.warn(`configuration folder: ${describeFault(warning)}`);
     // What somebody else was importing meanwhile may have been in the way: who has the turn finds out.
     if (faults.length > 0 && isAlone) throw new FolderFaults(folder, faults);

@@ -1,7 +1,8 @@
 import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import {
+  CREDENTIAL_CHANGE_RULES,
   type CredentialConfiguration,
-  CredentialConfigurationBody,
+  type CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
 import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
@@ -10,7 +11,7 @@ import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
 import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
-import { parseWritten } from '../../domain/shared/read-written.ts';
+import { type Merged, mergeChange } from '../../domain/shared/merge-change.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/key-references.ts';
@@ -54,7 +55,7 @@ export class ReplaceCredentialConfiguration extends needs(PORTS) {
   /** @throws Failure `invalid_input` with the path of the fault; nothing is stored then. */
   async execute(caller: TenantCaller, body: CredentialConfigurationBody): Promise<CredentialConfiguration> {
     assertMayUse(caller.allowedIssuanceConfigs, [body.id]);
-    return put(this.ports, caller, body.id, () => body);
+    return put(this.ports, caller, body.id, () => ({ body }));
   }
 }
 
@@ -71,9 +72,7 @@ export class UpdateCredentialConfiguration extends needs(PORTS) {
     await visible(caller, id);
     return put(this.ports, caller, id, (before) => {
       if (before === undefined) throw unknown();
-      const { createdAt: _createdAt, updatedAt: _updatedAt, frozenType: _frozenType, ...body } = before;
-      const stated = Object.entries({ ...body, ...change }).filter(([, value]) => value !== null);
-      return parseWritten(CredentialConfigurationBody, Object.fromEntries(stated));
+      return mergeChange(CREDENTIAL_CHANGE_RULES, before, change);
     });
   }
 }
@@ -101,25 +100,34 @@ async function visible(
   return configuration;
 }
 
+/** A whole document, or a stored one with the properties of a change. */
+type Written = Pick<Merged<CredentialConfigurationBody>, 'body'> &
+  Partial<Merged<CredentialConfigurationBody>>;
+
 async function put(
   { store, clock, schemaValidator, webhooks, issuerRegistration }: Ports,
   caller: TenantCaller,
   id: string,
-  next: (before: CredentialConfiguration | undefined) => CredentialConfigurationBody,
+  next: (before: CredentialConfiguration | undefined) => Written,
 ): Promise<CredentialConfiguration> {
   const now = clock.now();
   const known = (await caller.configured.writtenCredentialConfigurations()).find((one) => one.id === id);
   // A registrar may be asked, so before the transaction.
-  await issuerRegistration.checkType(caller, next(known), now);
+  await issuerRegistration.checkType(caller, next(known).body, now);
   return changeOwnAlone(store, caller, async (repositories) => {
     const { credentialConfigurations, keyChains } = repositories;
     const before = await credentialConfigurations.find(id);
-    const body = keepTypeIntegrity(next(before), before);
+    const written = next(before);
+    const body = keepTypeIntegrity(written.body, before);
+    // What a change does not contain stays as it was accepted once, such as an address that may not be called any more.
+    const isWritten = (...properties: (keyof CredentialConfigurationBody)[]) =>
+      written.changed === undefined || properties.some((property) => written.changed?.has(property));
     const chains = await keyChains.list();
-    requireKeyChain(chains, 'signing', body.keyChainId, 'keyChainId', now);
-    assertAlgorithms(body, chains, now);
-    checkSchema(schemaValidator, body.schema, before?.schema);
-    assertCallable(webhooks, caller.tenantId, addressesOf(body));
+    if (isWritten('keyChainId')) requireKeyChain(chains, 'signing', body.keyChainId, 'keyChainId', now);
+    if (isWritten('keyChainId', 'config')) assertAlgorithms(body, chains, now);
+    if (isWritten('schema')) checkSchema(schemaValidator, body.schema, before?.schema);
+    const addresses = addressesOf(body).filter(({ property }) => isWritten(property));
+    assertCallable(webhooks, caller.tenantId, addresses);
     await assertMayAskFor(repositories, caller, body.iaeActions, before);
     const { claimsWebhook } = body;
     if (claimsWebhook && claimsWebhook.url !== before?.claimsWebhook?.url)
@@ -128,7 +136,7 @@ async function put(
     const stored = { ...kept, createdAt: before?.createdAt ?? now, updatedAt: now };
     const configuration = withFrozenType(stored, before, caller.configured.issuer);
     const all = await credentialConfigurations.list();
-    assertScopeOfOneType(configuration, all, caller);
+    if (isWritten('config', 'vct')) assertScopeOfOneType(configuration, all, caller);
     assertOwnCredential(caller, { after: configuration, before, all, chains, now });
     await credentialConfigurations.put(configuration);
     await issuerRegistration.assertDemanded(caller, configuration);
@@ -169,12 +177,17 @@ function checkSchema(
 
 function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: CredentialConfigurationBody) {
   const callbacks = (iaeActions ?? []).map((action, index) => ({
+    property: 'iaeActions' as const,
     path: `iaeActions.${index}.callbackUrl`,
     url: action.type === 'redirect_to_web' ? action.callbackUrl : undefined,
   }));
   return [
-    { path: 'claimsWebhook.url', url: claimsWebhook?.url },
-    { path: 'notificationWebhook.url', url: notificationWebhook?.url },
+    { property: 'claimsWebhook' as const, path: 'claimsWebhook.url', url: claimsWebhook?.url },
+    {
+      property: 'notificationWebhook' as const,
+      path: 'notificationWebhook.url',
+      url: notificationWebhook?.url,
+    },
     ...callbacks,
   ];
 }

@@ -118,7 +118,7 @@ export class CreateCertificate extends needs({
 
 /** @throws Failure `forbidden`; `invalid_input` where the authority of the key is for other things. */
 function assertMayCertify(
-  { roles }: TenantCaller,
+  { roles, configured }: TenantCaller,
   { crt, certUsageTypes: usages }: CertificateCreation,
   holders: readonly KeyChain[],
   all: readonly KeyChain[],
@@ -127,7 +127,7 @@ function assertMayCertify(
   const root = holders.find((chain) => chain.root !== undefined)?.root;
   if (crt !== undefined || root === undefined || holders.every((holder) => holder.usages.length === 0))
     return;
-  assertCertifiedFor(usages, root, all, 'certUsageTypes');
+  assertCertifiedFor(usages, root, { all, path: 'certUsageTypes', profile: configured.profile });
 }
 
 /** @throws Failure `not_found`. */

@@ -76,7 +76,11 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
           const present = await keyChains.list();
           const chain = withPresentRoot(present, rootId, made);
           assertMayTouch(caller.roles, [chain], present);
-          assertCertifiedFor(chain.usages, chain.root, present, 'rootKeyChainId');
+          assertCertifiedFor(chain.usages, chain.root, {
+            all: present,
+            path: 'rootKeyChainId',
+            profile: tenant.profile,
+          });
           await keyChains.add(chain);
           return chain;
         },
@@ -88,14 +92,15 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
 
 /** @throws Failure `forbidden`. What is wrong with the root itself is told when the key chain is made. */
 function assertMayMake(
-  { roles }: TenantCaller,
+  { roles, configured }: TenantCaller,
   { usageType, usages = [], rootKeyChainId }: KeyChainCreation | KeyChainImport,
   all: readonly KeyChain[],
 ): void {
   const wanted = usageType === undefined ? usages : [...usages, usageType];
   const root = all.find(({ id }) => id === rootKeyChainId)?.root;
   assertMayTouch(roles, [{ usages: wanted, ...defined({ root }) }], all);
-  if (root !== undefined) assertCertifiedFor(wanted, root, all, 'rootKeyChainId');
+  if (root === undefined) return;
+  assertCertifiedFor(wanted, root, { all, path: 'rootKeyChainId', profile: configured.profile });
 }
 
 /** Changes the description of a key chain, what it may sign, when it is rotated, and its certificates. */
@@ -124,7 +129,8 @@ export class UpdateKeyChain extends needs({
       const all = await own.keyChains.list();
       assertMayTouch(caller.roles, [known, { usages: wanted.usages ?? [] }], all);
       const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
-      assertKeepsPurpose(known, changed, all, paths.usages);
+      const { profile } = await own.tenant.get();
+      assertKeepsPurpose(known, changed, { all, path: paths.usages, profile });
       await own.keyChains.put(changed);
       return changed;
     });

@@ -9,6 +9,7 @@ import {
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { serverOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import { isSameIssuer } from '../../domain/shared/web-address.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
@@ -34,7 +35,7 @@ export class ExternalTokens extends needs({ authorizationServers: AuthorizationS
     const { authorizationServers, log } = this.ports;
     const credentialIssuer = configured.issuer;
     const named = namedIssuer(token);
-    const issuer = authServers.find((server) => server === named);
+    const issuer = authServers.find((server) => named !== undefined && isSameIssuer(server, named));
     if (issuer === undefined || serverOf(issuer, credentialIssuer) !== undefined) return undefined;
     try {
       const { tenantId } = configured;

@@ -1,6 +1,7 @@
 import { serverOfOffers } from '../../domain/issuance/issuance-configuration.ts';
 import { type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
+import { isSameIssuer } from '../../domain/shared/web-address.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import { newSession, sessionSeconds } from '../sessions/new-session.ts';
@@ -36,12 +37,12 @@ export async function isMeantFor(
   if (request?.kind !== 'issuance') return false;
   const { flow, authorization_server: named } = request.offerRequest;
   if (flow !== 'authorization_code') return false;
-  if (named !== undefined) return named === server;
+  if (named !== undefined) return isSameIssuer(String(named), server);
   const offered = (await configured.credentialConfigurations()).filter(({ id }) =>
     configurationIds.includes(id),
   );
   const isInteractive = offered.some(({ iaeActions }) => (iaeActions?.length ?? 0) > 0);
-  return serverOfOffers(configured.issuer, await configured.issuance(), isInteractive) === server;
+  return isSameIssuer(serverOfOffers(configured.issuer, await configured.issuance(), isInteractive), server);
 }
 
 /**

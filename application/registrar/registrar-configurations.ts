@@ -5,6 +5,7 @@ import {
   type RegistrarConfigurationBody,
   type RegistrarConfigurationUpdate,
 } from '../../domain/registrar/registrar-configuration.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs, type PortsOf } from '../needs.ts';
@@ -56,7 +57,11 @@ export class UpdateRegistrarConfiguration extends needs(PORTS) {
     const { store, clock } = this.ports;
     const known = await store.forTenant(caller.tenantId, (own) => own.registrarConfiguration.get('default'));
     const body = mergeRegistrarConfiguration(known, changes);
-    await tryLogin(this.ports, caller, body);
+    // Defaults of certificates are no part of the login.
+    const properties = Object.keys(defined(changes));
+    const isOfLogin =
+      properties.length === 0 || properties.some((name) => name !== 'registrationCertificateDefaults');
+    if (isOfLogin) await tryLogin(this.ports, caller, body);
     return changeOwnAlone(store, caller, async ({ registrarConfiguration: documents }) => {
       const before = await documents.get('default');
       if (before.updatedAt.getTime() !== known.updatedAt.getTime()) {

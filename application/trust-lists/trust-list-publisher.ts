@@ -44,10 +44,10 @@ export type Ground = {
 export type Change = (ground: Ground) => TrustListConfiguration | undefined;
 
 /**
- * Looks at a document before it is signed.
+ * Checks a document before it is signed.
  * @param signer certificate of the signer, DER in standard base64. @throws Failure
  */
-export type Judgement = (document: JsonObject, signer: string) => void;
+export type Judgement = (document: JsonObject, signer: string, tenant: Tenant) => void;
 
 /** Releases of other processes that may come in between. */
 const ATTEMPTS = 20;
@@ -127,7 +127,7 @@ export class TrustListPublisher extends needs({
       issuedAt: now,
       nextUpdate,
     });
-    judge?.(payload, signingChain(chain)[0] ?? '');
+    judge?.(payload, signingChain(chain)[0] ?? '', tenant);
     // TS 119 602 section 6.8, JAdES baseline B-B; the time of signing as TS 119 182-1 section 5.1.11 has it
     const header = { iat: Math.floor(now.getTime() / 1000) };
     const jwt = await signJwt(kms, { chain, typ: TRUST_LIST_JWT_TYPE, payload, header });
@@ -141,7 +141,7 @@ export class TrustListPublisher extends needs({
   /** @returns false, with nothing changed, when what the release was made of has changed. */
   #keep(
     tenantId: TenantId,
-    { known, lastNumber }: Ground,
+    { tenant, known, lastNumber }: Ground,
     list: PublishedList,
     by: TenantActor,
   ): Promise<boolean> {
@@ -152,6 +152,8 @@ export class TrustListPublisher extends needs({
         const { trustLists } = own;
         if (!(await areThere(own, list)) || (await trustLists.lastNumber(list.id)) !== lastNumber)
           return false;
+        // A profile that the tenant took on meanwhile may forbid this release.
+        if ((await own.tenant.get()).profile !== tenant.profile) return false;
         if (known !== undefined) return trustLists.replace(list, { id: random.token(), list: known });
         if ((await trustLists.list()).length >= MAX_LISTS) {
           throw new Failure('conflict', `a tenant has ${MAX_LISTS} trust lists at most; delete one first`);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { assertAddressed } from '../../domain/trust-lists/entity-address.ts';
 import { assertListable } from '../../domain/trust-lists/entity-certificates.ts';
@@ -69,7 +70,9 @@ export class UpdateTrustList extends needs(PUBLISHER) {
   /** @throws Failure `not_found`, or `invalid_input` when the result cannot be listed or signed. */
   async execute(caller: TenantCaller, id: string, changes: TrustListUpdate): Promise<PublishedList> {
     assertSameId(id, changes.id);
-    return release(this.ports.trustListPublisher, caller, id, (ground) => merge(knownIn(ground), changes));
+    const changed = new Set(Object.keys(defined(changes)));
+    const next = (ground: Ground) => merge(knownIn(ground), changes);
+    return release(this.ports.trustListPublisher, caller, id, next, (property) => changed.has(property));
   }
 }
 
@@ -96,17 +99,23 @@ async function release(
   caller: TenantCaller,
   id: string,
   next: (ground: Ground) => TrustListConfiguration,
+  isWritten: (property: 'entities' | 'data' | 'keyChainId') => boolean = () => true,
 ): Promise<PublishedList> {
   const change = (ground: Ground) => {
     const wanted = next(ground);
-    assertExplicit(wanted, ground.tenant);
-    assertStatusesFit(wanted, ground.now);
-    assertListable(wanted.entities, ground.chains, ground.now);
-    assertAddressed(wanted.entities, ground.chains, ground.tenant);
-    assertDistinct(wanted.entities, ground.chains, ground.tenant);
+    // What a change does not contain stays as it was accepted once.
+    if (isWritten('data')) assertExplicit(wanted, ground.tenant);
+    if (isWritten('data') || isWritten('entities')) assertStatusesFit(wanted, ground.now);
+    if (isWritten('entities')) {
+      assertListable(wanted.entities, ground.chains, ground.now);
+      assertDistinct(wanted.entities, ground.chains, ground.tenant);
+    }
     return wanted;
   };
-  const list = await publisher.publish(caller.tenantId, id, caller, change, assertSignedByOperator);
+  const list = await publisher.publish(caller.tenantId, id, caller, change, (document, signer, tenant) => {
+    if (isWritten('data') || isWritten('keyChainId')) assertSignedByOperator(document, signer);
+    if (isWritten('data') || isWritten('entities')) assertAddressed(document, tenant.profile);
+  });
   if (list === undefined) throw new Error('A write always makes a release.');
   return list;
 }

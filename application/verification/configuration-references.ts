@@ -19,11 +19,41 @@ type Known = {
 
 /**
  * Looks up what a presentation configuration refers to.
+ * @param isWritten whether a property is new or was changed; references of others are kept as they are.
  * @throws Failure `invalid_input` that names each reference that leads nowhere.
  */
 export function checkReferences(
   { accessKeyChainId, furtherAccessKeyChainIds, clientIdPrefix, trustAnchors }: PresentationConfigurationBody,
   { chains, certificates, publicUrl, now }: Known,
+  isWritten: (property: string) => boolean,
+): void {
+  if (['accessKeyChainId', 'furtherAccessKeyChainIds', 'clientIdPrefix'].some(isWritten))
+    checkSigners({ accessKeyChainId, furtherAccessKeyChainIds, clientIdPrefix }, { chains, publicUrl, now });
+  // Lists that the query names become anchors.
+  if (!['trustAnchors', 'dcql_query'].some(isWritten)) return;
+  const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
+    const path = `trustAnchors.${index}`;
+    if ('ownAuthorities' in anchor) return [];
+    if ('trustList' in anchor) return trustListFaults(anchor, publicUrl, path);
+    if (!isWritten('trustAnchors')) return [];
+    const fault =
+      'certificate' in anchor
+        ? anchorFault(anchor, `${path}.certificate`, certificates, now)
+        : keyChainFault(anchor.keyChainId, chains, path);
+    return fault === undefined ? [] : [fault];
+  });
+  if (errors.length > 0) throw invalidFields(errors);
+  const alike = isWritten('trustAnchors') ? keyIdentifierFaults(trustAnchors, chains) : [];
+  if (alike.length > 0) throw invalidFields(alike);
+}
+
+function checkSigners(
+  {
+    accessKeyChainId,
+    furtherAccessKeyChainIds,
+    clientIdPrefix,
+  }: Pick<PresentationConfigurationBody, 'accessKeyChainId' | 'furtherAccessKeyChainIds' | 'clientIdPrefix'>,
+  { chains, publicUrl, now }: Pick<Known, 'chains' | 'publicUrl' | 'now'>,
 ): void {
   // Without a wish the default counts, and that may still be made before the first request.
   const named =
@@ -37,19 +67,6 @@ export function checkReferences(
     checkFurther(chains, now, id, path);
     if (id === first) throw invalidInput(path, `The key chain "${id}" signs already, as accessKeyChainId.`);
   }
-  const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
-    const path = `trustAnchors.${index}`;
-    if ('ownAuthorities' in anchor) return [];
-    if ('trustList' in anchor) return trustListFaults(anchor, publicUrl, path);
-    const fault =
-      'certificate' in anchor
-        ? anchorFault(anchor, `${path}.certificate`, certificates, now)
-        : keyChainFault(anchor.keyChainId, chains, path);
-    return fault === undefined ? [] : [fault];
-  });
-  if (errors.length > 0) throw invalidFields(errors);
-  const alike = keyIdentifierFaults(trustAnchors, chains);
-  if (alike.length > 0) throw invalidFields(alike);
 }
 
 /** The key chain that signs where nothing else is said, or as is said; undefined as long as there is none. */

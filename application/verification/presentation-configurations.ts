@@ -1,12 +1,14 @@
 import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { parseWritten } from '../../domain/shared/read-written.ts';
+import { mergeChange } from '../../domain/shared/merge-change.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import {
+  PRESENTATION_CHANGE_RULES,
   type PresentationConfiguration,
-  PresentationConfigurationBody,
+  type PresentationConfigurationBody,
   type PresentationConfigurationUpdate,
 } from '../../domain/verification/configuration.ts';
 import { demandedLists } from '../../domain/verification/dcql/demanded-lists.ts';
@@ -87,7 +89,7 @@ export class ReplacePresentationConfiguration extends needs(PORTS) {
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.find(body.id);
       await assertMayPut(caller, repositories, known, body);
-      return put(this.ports, caller.tenantId, repositories, known, body);
+      return put(this.ports, caller.tenantId, repositories, known, { body });
     });
   }
 }
@@ -114,7 +116,8 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
       const known = await repositories.presentationConfigurations.get(id);
       const after = withAnchors(merge(known, changes), pinned ?? []);
       await assertMayPut(caller, repositories, known, after);
-      return put(this.ports, caller.tenantId, repositories, known, after);
+      const changed = new Set(Object.keys(defined(changes)));
+      return put(this.ports, caller.tenantId, repositories, known, { body: after, changed });
     });
   }
 
@@ -178,17 +181,23 @@ async function assertMayPut(
   assertOwnAccessKey(caller, body, known, await presentationConfigurations.list());
 }
 
+/** A whole document, or a stored one with the properties of a change. */
+type Written = { readonly body: PresentationConfigurationBody; readonly changed?: ReadonlySet<string> };
+
 async function put(
   { clock, settings, remote, certificates }: Ports,
   tenantId: TenantId,
   { keyChains, presentationConfigurations }: TenantRepositories,
   known: PresentationConfiguration | undefined,
-  body: PresentationConfigurationBody,
+  { body, changed }: Written,
 ): Promise<PresentationConfiguration> {
   const now = clock.now();
   const chains = await keyChains.list();
-  checkReferences(body, { chains, certificates, publicUrl: settings.publicUrl, now });
-  assertCallable(remote, tenantId, addressesOf(body, settings));
+  // What a change does not contain stays as it was accepted once, such as an address that may not be called any more.
+  const isWritten = (property: string) => changed === undefined || changed.has(property);
+  checkReferences(body, { chains, certificates, publicUrl: settings.publicUrl, now }, isWritten);
+  const addresses = addressesOf(body, settings).filter(({ path }) => isWritten(path.split('.', 1)[0] ?? ''));
+  assertCallable(remote, tenantId, addresses);
   const configuration: PresentationConfiguration = {
     ...keepSecrets(presentationConfigurationResource, body, known),
     createdAt: known?.createdAt ?? now,
@@ -209,15 +218,12 @@ function addressesOf(
   return [{ path: 'webhook.url', url: webhook?.url }, ...lists, ...demanded];
 }
 
-/** Members are replaced whole; the result is judged like a new document. */
+/** Properties are replaced as a whole. */
 function merge(
-  { createdAt: _created, updatedAt: _updated, ...known }: PresentationConfiguration,
+  stored: PresentationConfiguration,
   changes: PresentationConfigurationUpdate,
 ): PresentationConfigurationBody {
-  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-  const members = Object.entries({ ...known, ...Object.fromEntries(given) });
-  const merged = Object.fromEntries(members.filter(([, value]) => value !== null));
-  return parseWritten(PresentationConfigurationBody, merged);
+  return mergeChange(PRESENTATION_CHANGE_RULES, stored, changes).body;
 }
 
 /** @throws Failure `not_found`: what a client may not use does not exist for it. */

@@ -24,7 +24,8 @@ export async function examine(
   examination: Examination,
 ): Promise<readonly Finding[]> {
   const { settings, isStarted, findings } = checkSettings(environment);
-  const rest: Finding[] = settings === undefined ? [] : await examineWith(settings, isStarted, examination);
+  const rest: Finding[] =
+    settings === undefined ? [] : await examineWith(settings, isStarted, examination, environment);
   rest.push(...(await made('backup', async () => checkBackups(examination.backups))));
   const hidden = secretsOf(environment, settings);
   return [...findings, ...rest].map((finding) => withoutSecrets(finding, hidden));
@@ -34,12 +35,14 @@ async function examineWith(
   named: Settings,
   isStarted: boolean,
   { offline }: Examination,
+  environment: Environment,
 ): Promise<Finding[]> {
   const { version, commit } = currentRelease();
   const findings: Finding[] = [
     ok('release', `this is release ${version}, commit ${commit ?? 'unknown'}`),
     ...(await made('machine', async () => checkMachine(named))),
     ...(await made('defaults', async () => checkDefaults(named))),
+    ...(await made('configuration', async () => checkFolder(named.CONFIG_FOLDER, environment))),
   ];
   let isUsable = false;
   const looked = await made('database', async () => {
@@ -101,4 +104,14 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** Loaded when there is a folder: it needs all rules of the administration. */
+async function checkFolder(
+  folder: string | undefined,
+  environment: Environment,
+): Promise<readonly Finding[]> {
+  if (folder === undefined) return [];
+  const { checkConfigurationFolder } = await import('./folder-check.ts');
+  return checkConfigurationFolder(folder, environment);
 }

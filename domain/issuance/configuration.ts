@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { InteractiveAction } from '../oauth/interactive-action.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
+import type { FieldError } from '../shared/failure.ts';
 import { holdsTo, type Profile } from '../shared/finding.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { ChangeRules } from '../shared/merge-change.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
 import { NameUri } from '../shared/web-address.ts';
@@ -187,27 +189,54 @@ export const CredentialConfigurationBody = z
       ),
   })
   .superRefine((body, context) => {
-    if (body.oneActiveSet && !body.statusManagement) {
-      const message = 'needs statusManagement: what has no status cannot be revoked';
-      context.addIssue({ code: 'custom', path: ['oneActiveSet'], message });
-    }
-    if (body.followWalletStatus && !body.statusManagement) {
-      const message = 'needs statusManagement: what has no status cannot be revoked with its wallet';
-      context.addIssue({ code: 'custom', path: ['followWalletStatus'], message });
-    }
-    const { config, subjectClaims, statusManagement } = body;
-    for (const { path, message } of [
-      ...configurationFaults(body),
-      ...reusePolicyFaults(body),
-      ...subjectFaults(config, subjectClaims, statusManagement),
-    ]) {
+    for (const { path, message } of credentialFaults(body)) {
       context.addIssue({ code: 'custom', path: path.split('.'), message });
     }
   })
   .meta({ id: 'CredentialConfigurationInput', allOf: [OF_SD_JWT_ALONE] });
 export type CredentialConfigurationBody = z.infer<typeof CredentialConfigurationBody>;
 
-/** Members of a change; the whole is judged when they are put into what is stored. */
+/** Faults between properties of a credential configuration. */
+function credentialFaults(body: Parameters<typeof configurationFaults>[0] & Statuses): readonly FieldError[] {
+  const { config, subjectClaims, statusManagement } = body;
+  const faults: FieldError[] = [];
+  if (body.oneActiveSet && !statusManagement) {
+    const message = 'needs statusManagement: what has no status cannot be revoked';
+    faults.push({ path: 'oneActiveSet', message });
+  }
+  if (body.followWalletStatus && !statusManagement) {
+    const message = 'needs statusManagement: what has no status cannot be revoked with its wallet';
+    faults.push({ path: 'followWalletStatus', message });
+  }
+  return [
+    ...faults,
+    ...configurationFaults(body),
+    ...reusePolicyFaults(body),
+    ...subjectFaults(config, subjectClaims, statusManagement),
+  ];
+}
+
+type Statuses = Parameters<typeof reusePolicyFaults>[0] & {
+  readonly oneActiveSet?: boolean | null | undefined;
+  readonly followWalletStatus?: boolean | null | undefined;
+  readonly subjectClaims?: SubjectClaims | null | undefined;
+  readonly statusManagement: boolean;
+};
+
+/** How a change of a stored credential configuration is validated. */
+export const CREDENTIAL_CHANGE_RULES: ChangeRules<typeof CredentialConfigurationBody> = {
+  schema: CredentialConfigurationBody,
+  crossFieldFaults: credentialFaults,
+  related: [
+    ['oneActiveSet', 'followWalletStatus', 'statusManagement'],
+    ['subjectClaims', 'statusManagement', 'config'],
+    ['keyBinding', 'proofTypes', 'keyAttestationsRequired', 'config'],
+    ['credentialReusePolicy', 'config', 'keyBinding', 'lifeTime'],
+    ['config', 'vct', 'claims', 'claimsWebhook', 'disclosureFrame', 'schema'],
+  ],
+};
+
+/** Properties of a change; the rules between them and what is stored are applied when both are merged. */
 export const CredentialConfigurationUpdate = updateOf(CredentialConfigurationBody);
 
 /** One kind of credential that the tenant issues. */

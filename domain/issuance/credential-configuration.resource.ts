@@ -1,3 +1,5 @@
+import type { Profile } from '../shared/finding.ts';
+import { olderRuleFindings } from '../shared/merge-change.ts';
 import { resource } from '../shared/resource.ts';
 import { webhookKey } from '../webhooks/webhook.ts';
 import { type CredentialConfiguration, CredentialConfigurationBody } from './configuration.ts';
@@ -11,7 +13,10 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
   shown: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
   changing: ['keyChain', 'cert'],
   edited: (configuration: CredentialConfiguration) => configuration,
-  findings: credentialFindings,
+  findings: (configuration: CredentialConfiguration, profile: Profile | null) => [
+    ...credentialFindings(configuration, profile),
+    ...olderRuleFindings(CredentialConfigurationBody, configuration),
+  ],
   secrets: {
     ...webhookKey('claimsWebhook', 'CLAIMS_WEBHOOK_KEY'),
     ...webhookKey('notificationWebhook', 'NOTIFICATION_WEBHOOK_KEY'),

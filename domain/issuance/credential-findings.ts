@@ -1,6 +1,7 @@
 import { contrastFindings } from '../shared/contrast.ts';
 import type { Finding, Profile } from '../shared/finding.ts';
 import { isJsonObject } from '../shared/json.ts';
+import { isUriReference } from '../shared/uri.ts';
 import { type CredentialConfigurationBody, effectiveCredential, proofTypesOf } from './configuration.ts';
 import { staticElements } from './mdoc-claims.ts';
 import { SPREAD_LIFETIME_SECONDS } from './reuse-policy.ts';
@@ -35,8 +36,28 @@ export function credentialFindings(stored: CredentialConfigurationBody, profile:
     ...followingFindings(configuration),
     ...displayFindings(configuration),
     ...validityFindings(configuration),
+    ...nameFindings(configuration),
     ...(isMdoc ? licenceFindings(configuration) : disclosureFindings(configuration)),
   ];
+}
+
+/** Names are stored as they are written; release 0.1.0 accepted any text. */
+function nameFindings({ vct }: CredentialConfigurationBody): Finding[] {
+  const names = isJsonObject(vct) ? { 'vct.vct': vct['vct'], 'vct.extends': vct['extends'] } : { vct };
+  return Object.entries(names).flatMap(([member, name]) =>
+    typeof name !== 'string' || isUriReference(name)
+      ? []
+      : [
+          {
+            rule: 'RFC 3986 section 4.1',
+            member,
+            concerns: 'wallets whose libraries parse names of types as URIs',
+            message:
+              'the name contains characters of no URI, and such wallets reject all that the tenant issues',
+            change: 'use a name such as urn:example:student:1',
+          },
+        ],
+  );
 }
 
 function bindingFindings(configuration: CredentialConfigurationBody): Finding[] {

@@ -5,6 +5,7 @@ import { Reference, textUpTo } from '../shared/bounds.ts';
 import { holdsTo, type Profile } from '../shared/finding.ts';
 import { AGREED_ALGORITHMS } from '../shared/jwk.ts';
 import type { Timed } from '../shared/resource.ts';
+import { normalUri } from '../shared/uri.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
 import { BuiltInAs } from './built-in-as.ts';
 import { ChainedAsConfig } from './chained-as.ts';
@@ -121,6 +122,7 @@ export const IssuanceConfigurationBody = z
         'there. Claims of the login reach the claims webhook as `identity`',
     ),
     preferredAuthServer: textUpTo(2048)
+      .overwrite(normalUri)
       .nullish()
       .describe(
         'Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled ' +
@@ -235,7 +237,9 @@ export function hasBuiltIn({ builtInAs }: Partial<Pick<IssuanceConfigurationBody
 export function authorizationServers(issuer: string, issuance: Servers): readonly string[] {
   const { authServers, chainedAs, preferredAuthServer } = issuance;
   const chained = chainedAs?.enabled === true ? [`${issuer}/chained-as`] : [];
-  const all = [...new Set([...authServers, ...chained, ...(hasBuiltIn(issuance) ? [issuer] : [])])];
+  // Those of release 0.1.0 may be stored with hosts in other scripts.
+  const external = authServers.map(normalUri);
+  const all = [...new Set([...external, ...chained, ...(hasBuiltIn(issuance) ? [issuer] : [])])];
   const preferred = preferredAuthServer === BUILT_IN ? issuer : preferredAuthServer;
   return all.sort((one, other) => Number(other === preferred) - Number(one === preferred));
 }

@@ -5,6 +5,7 @@ import { listUpTo, Reference, wholeNumber } from '../shared/bounds.ts';
 import { invalidInput } from '../shared/failure.ts';
 import { InvocationUri, invocationUri } from '../shared/invocation-uri.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { normalUri } from '../shared/uri.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 
 const ClaimsSourceInput = z.discriminatedUnion('type', [
@@ -70,6 +71,7 @@ export const OfferRequest = z
       .describe('What the wallet tells its user about the code, such as where it was sent'),
     authorization_server: z
       .string()
+      .overwrite(normalUri)
       .max(2048)
       .optional()
       .describe(

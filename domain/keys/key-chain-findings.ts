@@ -3,6 +3,7 @@ import type { FieldError } from '../shared/failure.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import { broughtCertificateFindings } from './brought-certificate-findings.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
+import { sharedAuthorityFindings } from './key-chain-rights.ts';
 
 /** Where HAIP 1.0 speaks of the certificates of each usage. A trust list is trusted by its signer's own certificate. */
 const RULES = [
@@ -21,7 +22,12 @@ export function missingKeys(chains: readonly KeyChain[], profile: Profile): Fiel
 
 /** What readers refuse of a key and its certificates. @param profile of the tenant. */
 export function keyChainFindings(chain: KeyChain, profile: Profile | null): Finding[] {
-  return [...certificateFindings(chain), ...(holdsTo(profile, 'eu') ? algorithmFindings(chain) : [])];
+  const shared = chain.root === undefined ? [] : sharedAuthorityFindings(chain, []);
+  return [
+    ...certificateFindings(chain),
+    ...shared,
+    ...(holdsTo(profile, 'eu') ? algorithmFindings(chain) : []),
+  ];
 }
 
 function algorithmFindings({ active, root }: KeyChain): Finding[] {

@@ -1,5 +1,6 @@
 import type { Role } from '../clients/role.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
+import { assertWithin, type Finding, type Profile } from '../shared/finding.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
 import { isSameHandle } from './signing-key.ts';
 
@@ -47,16 +48,16 @@ export function assertMayTouch(
 }
 
 /**
- * An authority certifies keys for its own purpose only: who trusts it for credentials would trust them, too.
+ * Under the profile `eu` an authority certifies keys for its own purpose only: who trusts it for credentials would trust them, too.
+ * Without the profile, `sharedAuthorityFindings` warns.
  * @param root of the key chain that is named as authority.
- * @param path of the member that is at fault.
+ * @param path of the property that is at fault.
  * @throws Failure `invalid_input`.
  */
 export function assertCertifiedFor(
   usages: readonly KeyUsage[],
   root: KeyChain['root'],
-  all: readonly KeyChain[],
-  path: string,
+  { all, path, profile }: Certification,
 ): void {
   const purposes = purposesOf(under(root, all));
   if (purposes.size === 0) {
@@ -66,34 +67,51 @@ export function assertCertifiedFor(
     throw invalidInput(path, 'a key without usages is certified by an authority of its own');
   }
   const foreign = usages.find((usage) => !purposes.has(PURPOSE_OF[usage]));
-  if (foreign === undefined) return;
-  throw invalidInput(
-    path,
-    `this authority is for other things than "${foreign}": ${WORDS[PURPOSE_OF[foreign]]} have others than these`,
-  );
+  if (foreign !== undefined) assertWithin(profile, [sharedAuthority(path)]);
 }
 
+type Certification = {
+  /** The key chains of the tenant. */
+  readonly all: readonly KeyChain[];
+  readonly path: string;
+  readonly profile: Profile | null;
+};
+
 /**
- * What an authority was once trusted for it stays trusted for, so its key chains go on to serve that and nothing else.
+ * Under the profile `eu` the key chains of an authority go on to serve what it was trusted for, and nothing else.
  * @param after the key chain as it is to be; under its authority, unless its certificates come from outside from now on.
  * @throws Failure `invalid_input`.
  */
 export function assertKeepsPurpose(
   before: KeyChain,
   after: KeyChain,
-  all: readonly KeyChain[],
-  path: string,
+  { all, path, profile }: Certification,
 ): void {
   const { root } = after;
   if (root === undefined || before.usages.length === 0) return;
-  const known = purposesOf(under(root, all));
+  const purposes = purposesOf(under(root, all));
   const others = under(root, all).filter(({ id }) => id !== after.id);
   const next = purposesOf([...others, after]);
-  if (known.size === next.size && [...known].every((purpose) => next.has(purpose))) return;
-  throw invalidInput(
-    path,
-    'what the authority of this key chain is trusted for would change; make another key chain for other usages',
-  );
+  if (purposes.size === next.size && [...purposes].every((purpose) => next.has(purpose))) return;
+  // Also when it serves nothing from now on: it could serve the other purpose afterwards.
+  assertWithin(profile, [sharedAuthority(path)]);
+}
+
+/** Key chains for issuing and for access under one authority, whose certificates readers trust for both. */
+export function sharedAuthorityFindings(chain: KeyChain, all: readonly KeyChain[]): Finding[] {
+  const others = under(chain.root, all).filter(({ id }) => id !== chain.id);
+  return purposesOf([chain, ...others]).size < 2 ? [] : [sharedAuthority('usages')];
+}
+
+function sharedAuthority(member: string): Finding {
+  return {
+    rule: 'ETSI TS 119 602 annexes D and F',
+    member,
+    concerns: 'European wallets and verifiers, which list authorities for issuing and for access separately',
+    message: 'one authority certifies keys for access and keys for signing, statusList or trustList',
+    change: 'create another key chain, with an authority of its own, for access (POST /key-chain)',
+    refusedBy: ['eu'],
+  };
 }
 
 function purposesOf(chains: readonly Used[]): ReadonlySet<KeyPurpose> {

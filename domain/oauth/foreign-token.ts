@@ -1,6 +1,7 @@
 import { type CompactJws, parseCompactJws } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
+import { isSameIssuer } from '../shared/web-address.ts';
 
 /** Why a token of another authorization server is not accepted. */
 export type ForeignTokenReason =
@@ -103,7 +104,7 @@ export function acceptForeignClaims(
   expected: { readonly issuer: string; readonly audience: string | undefined; readonly now: Date },
 ): void {
   const { iss, aud, exp } = claims;
-  if (iss !== expected.issuer) throw new ForeignTokenError('issuer');
+  if (typeof iss !== 'string' || !isSameIssuer(iss, expected.issuer)) throw new ForeignTokenError('issuer');
   if (expected.audience !== undefined && !readAudiences(aud).includes(expected.audience)) {
     throw new ForeignTokenError('audience');
   }

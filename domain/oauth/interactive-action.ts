@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PAGE_PATTERN } from '../shared/address-patterns.ts';
 import { Reference } from '../shared/bounds.ts';
-import { isUri } from '../shared/uri.ts';
+import { aroundPlaceholder, isUri, normalUri } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 
 const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
@@ -24,10 +24,11 @@ export const InteractiveAction = z
       label: Label,
       url: z
         .string()
+        .overwrite((text) => aroundPlaceholder('{auth_session}', text, normalUri))
         .max(2048)
         .refine(
           (text) => isPage(text.replaceAll('{auth_session}', 'x')),
-          'an http or https address of characters of a URI (RFC 3986); {auth_session} in it is replaced',
+          'an http or https address without credentials and control characters; {auth_session} in it is replaced',
         )
         .meta({ pattern: PAGE_PATTERN })
         .describe(

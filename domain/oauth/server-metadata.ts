@@ -1,5 +1,5 @@
 import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
-import { readWebAddress } from '../shared/web-address.ts';
+import { isSameIssuer, readWebAddress } from '../shared/web-address.ts';
 
 /** What we need of another server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). */
 export type ServerMetadata = {
@@ -36,8 +36,9 @@ export function metadataAddresses(issuer: string): readonly string[] {
 
 /** @returns the metadata, or why they cannot be used. */
 export function readServerMetadata(document: JsonObject, issuer: string): ServerMetadata | MetadataFault {
-  // RFC 8414 section 3.3, OpenID Connect Discovery 1.0 section 4.3: equal character by character.
-  if (document['issuer'] !== issuer) return 'wrong_issuer';
+  // RFC 8414 section 3.3, OpenID Connect Discovery 1.0 section 4.3: equal character by character, once both are URIs.
+  const named = document['issuer'];
+  if (typeof named !== 'string' || !isSameIssuer(named, issuer)) return 'wrong_issuer';
   const methods = document['token_endpoint_auth_methods_supported'];
   const metadata = {
     issuer,

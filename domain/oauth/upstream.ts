@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../shared/json.ts';
+import { isSameIssuer } from '../shared/web-address.ts';
 import type { ServerMetadata } from './server-metadata.ts';
 
 /** What goes to the upstream provider. All of it is made for this leg; nothing of the wallet's is passed on. */
@@ -45,7 +46,7 @@ export function errorForWallet(upstreamError: string): WalletError {
  * @param iss the parameter of the response.
  */
 export function isResponseFrom(metadata: ServerMetadata, iss: string | undefined): boolean {
-  return iss === undefined ? !metadata.namesItselfInResponses : iss === metadata.issuer;
+  return iss === undefined ? !metadata.namesItselfInResponses : isSameIssuer(iss, metadata.issuer);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../shared/json.ts';
+import { isSameIssuer } from '../shared/web-address.ts';
 import { acceptForeignTimes, ForeignTokenError, readAudiences } from './foreign-token.ts';
 
 /** OpenID Connect Core 1.0 section 5.3.2 says nothing of `typ`; this is what providers write, if any. */
@@ -24,7 +25,8 @@ export function acceptUserinfo(
   if (!expected.isSigned) return;
   const { iss, aud } = claims;
   // section 5.3.2: a signed one should have both
-  if (iss !== undefined && iss !== expected.issuer) throw new ForeignTokenError('issuer');
+  if (iss !== undefined && (typeof iss !== 'string' || !isSameIssuer(iss, expected.issuer)))
+    throw new ForeignTokenError('issuer');
   if (aud !== undefined && !readAudiences(aud).includes(expected.clientId)) {
     throw new ForeignTokenError('audience');
   }

@@ -3,7 +3,7 @@ import { FOREIGN_SCHEMES, INVOCATION_PATTERN } from './address-patterns.ts';
 import type { Finding } from './finding.ts';
 import type { JsonObject } from './json.ts';
 import { isSchemeOfApp } from './redirect-address.ts';
-import { isUri } from './uri.ts';
+import { isUri, normalUri } from './uri.ts';
 import { isWebAddress } from './web-address.ts';
 
 /** Links that are longer make QR codes that cameras do not read from a screen. */
@@ -14,6 +14,7 @@ const FOREIGN = new RegExp(`^${FOREIGN_SCHEMES}:$`);
 /** A scheme of wallets or the universal link of one; parameters are appended. */
 export const InvocationUri = z
   .string()
+  .overwrite((text) => (text.endsWith('://') ? text : normalUri(text)))
   .max(500)
   .regex(/^(?!https?:)[a-z][a-z0-9+.-]*:\/\/|^https:\/\/[^#\s]+$/, {
     message: 'a scheme of wallets such as openid4vp://, or an https address without a fragment',

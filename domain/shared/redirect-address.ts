@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { REDIRECT_PATTERN, SCHEMES_OF_WALLETS } from './address-patterns.ts';
+import { normalUri } from './uri.ts';
 
 /** Characters of a URI (RFC 3986 section 2); whatever else there is, programs read in different ways. */
 const URI_TEXT = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]{1,2048}$/;
@@ -39,8 +40,10 @@ function namesItsHost(text: string): boolean {
   return written === host || written === `${host}:${protocol === 'https:' ? 443 : 80}`;
 }
 
+/** Kept letter by letter where wallets can send it so, since requests are compared with it letter by letter. */
 export const RedirectAddress = z
   .string()
+  .overwrite((text) => (isRedirectAddress(text) ? text : normalUri(text)))
   .max(2048)
   .refine(
     isRedirectAddress,

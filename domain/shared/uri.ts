@@ -21,20 +21,27 @@ export function isUriReference(text: string): boolean {
   return text !== '' && REFERENCE.test(text);
 }
 
-/** Characters by which an address is another one for whom does not mend it as browsers do. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
-const MENDED = /[\u0000-\u001f\u007f\\]|^\s|\s$/;
+/** Control characters inside of an address: programs drop or encode them in different ways. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds them
+const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /**
- * An http or https address with characters that a URI has not, such as those of other languages, as a browser sends it: encoded.
- * All other texts are returned as they are.
+ * The form in which an address is stored: a URI stays as it is, letter by letter. Anything else that `URL` can parse is percent-encoded,
+ * hosts in other scripts become A-labels, and white space around it is removed.
+ * @returns texts that are no address as they are.
  */
-export function normalWebAddress(text: string): string {
-  if (isUri(text) || !WEB.test(text) || MENDED.test(text)) return text;
-  return URL.parse(text)?.href ?? text;
+export function normalUri(text: string): string {
+  const trimmed = text.trim();
+  if (isUri(trimmed)) return trimmed;
+  const url = CONTROL.test(trimmed) ? null : URL.parse(trimmed);
+  if (url === null) return text;
+  const address = escapedUri(url.href);
+  // An issuer without a path has no slash at its end (RFC 8414 section 2), also after its host was encoded.
+  const isBare = /^[a-z]+:[/\\]*[^/\\?#]*$/i.test(trimmed) && url.pathname === '/';
+  return isBare ? address.slice(0, -1) : address;
 }
 
-/** An address that was taken by an earlier release, for those who read URIs strictly: everything else is encoded. */
+/** An address with everything encoded that is no character of a URI, for programs that read URIs strictly. */
 export function escapedUri(address: string): string {
   if (isUri(address)) return address;
   const [before = '', ...fragment] = address.replaceAll(/%(?![0-9A-Fa-f]{2})/g, '%25').split('#');
@@ -42,4 +49,17 @@ export function escapedUri(address: string): string {
     text.replaceAll(/[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+/gu, (others) => encodeURIComponent(others));
   const [, start = '', rest = ''] = /^([^:]+:\/\/[^/?#]*)?(.*)$/s.exec(before) ?? [];
   return start + encode(rest) + (fragment.length === 0 ? '' : `#${encode(fragment.join('%23'))}`);
+}
+
+/** Stands for a placeholder meanwhile: in lower case, so that it stays as it is in a host, too. */
+const STAND_IN = 'stand-in-of-the-placeholder';
+
+/** Changes an address and leaves the placeholder in it, such as `{sessionId}`, as it is. */
+export function aroundPlaceholder(
+  placeholder: string,
+  text: string,
+  change: (address: string) => string,
+): string {
+  if (text.includes(STAND_IN)) return change(text);
+  return change(text.replaceAll(placeholder, STAND_IN)).replaceAll(STAND_IN, placeholder);
 }

@@ -8,7 +8,7 @@ import {
   URI_PATTERN,
   WEB_ADDRESS_PATTERN,
 } from './address-patterns.ts';
-import { isUri, isUriReference, normalWebAddress } from './uri.ts';
+import { isUri, isUriReference, normalUri } from './uri.ts';
 
 /** @returns an http or https address without credentials; undefined for everything else. */
 export function readWebAddress(text: string): URL | undefined {
@@ -19,16 +19,15 @@ export function readWebAddress(text: string): URL | undefined {
 
 export const isWebAddress = (text: string) => readWebAddress(text) !== undefined;
 
-/** What an address lacks that reads well and is no URI. */
 const CHARACTERS = 'characters of a URI (RFC 3986); write others as %7C and the like';
 const isWebUri = (text: string) => isUri(text) && isWebAddress(text);
 
-/** Stored as it is sent: what is no character of a URI is encoded, where a browser would do so, and refused elsewhere. */
+/** Stored in the form in which it is sent: characters that a URI cannot contain are encoded. */
 export const WebAddress = z
   .string()
-  .overwrite(normalWebAddress)
+  .overwrite(normalUri)
   .max(2048)
-  .refine(isWebUri, `an http or https address without credentials, of ${CHARACTERS}`)
+  .refine(isWebUri, 'an http or https address without credentials and control characters')
   .meta({ pattern: WEB_ADDRESS_PATTERN });
 
 const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
@@ -36,7 +35,7 @@ const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
 /** Where somebody can be reached: a page, a mail address or a telephone. */
 export const ContactUri = z
   .string()
-  .overwrite(normalWebAddress)
+  .overwrite(normalUri)
   .max(2048)
   .refine(
     (text) => isUri(text) && CONTACTS.includes(URL.parse(text)?.protocol ?? ''),
@@ -44,30 +43,39 @@ export const ContactUri = z
   )
   .meta({ pattern: CONTACT_PATTERN });
 
-/** Of an authorization server: as tokens and metadata name it, character by character (RFC 8414 section 2). */
+/**
+ * Of an authorization server: as tokens and metadata name it, character by character (RFC 8414 section 2). Only what is no URI
+ * is encoded; compare with `isSameIssuer`.
+ */
 export const IssuerAddress = z
   .string()
+  .overwrite(normalUri)
   .max(2048)
-  .refine(isWebUri, `an http or https address without credentials, of ${CHARACTERS}`)
+  .refine(isWebUri, 'an http or https address without credentials and control characters')
   .refine((text) => !/[?#]/.test(text), 'an issuer has neither query nor fragment')
   .meta({ pattern: ISSUER_PATTERN });
+
+/** Whether a name that an authorization server gives itself is the configured one; both may be written in other scripts. */
+export function isSameIssuer(one: string, other: string): boolean {
+  return normalUri(one) === normalUri(other);
+}
 
 const MAX_IMAGE_LENGTH = 100_000;
 /** RFC 2397, of images that every browser shows without running or loading anything. */
 const IMAGE_DATA =
   /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)(?:;charset=utf-8)?(?:;base64,[A-Za-z0-9+/]+={0,2}|,(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-F]{2})+)$/i;
 
-const isImageUri = (text: string) => IMAGE_DATA.test(text) || (text.length <= 2048 && isWebUri(text));
+const isImageUri = (text: string) => IMAGE_DATA.test(text) || isWebUri(text);
 
 /** Of a logo or a background that wallets and browsers show (OpenID4VCI 1.0 section 12.2.4: also a data URI). */
 export const ImageUri = z
   .string()
-  .overwrite(normalWebAddress)
+  .overwrite((text) => (/^\s*https?:/i.test(text) ? normalUri(text) : text))
   .min(1)
   .max(MAX_IMAGE_LENGTH)
   .refine(
     isImageUri,
-    `an http or https address without credentials, of ${CHARACTERS}, or a data URL of an image`,
+    'an http or https address without credentials and control characters, or a data URL of an image',
   )
   .meta({ pattern: IMAGE_PATTERN });
 
@@ -76,6 +84,7 @@ const HARMFUL = new RegExp(`^(?:${HARMFUL_SCHEMES.join('|')}):`, 'i');
 /** Any absolute URI, such as the name of a type, that does nothing where a program makes a link of it. */
 export const HarmlessUri = z
   .string()
+  .overwrite(normalUri)
   .max(2048)
   .refine(
     (text) => isUri(text) && URL.canParse(text) && !HARMFUL.test(text),
@@ -83,13 +92,19 @@ export const HarmlessUri = z
   )
   .meta({ pattern: URI_PATTERN });
 
-/** A name, which is a URI or reads as a relative one, as it is: names are compared by characters. One that would run or open something is none. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: names that contain them are rejected
+const VISIBLE = /^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$/;
+
+/**
+ * Name of a credential type, stored as it is written since names are compared letter by letter. With a colon it is a URI
+ * (RFC 7519 section 2, StringOrURI), and none that runs or opens something.
+ */
 export const NameUri = z
   .string()
   .min(1)
   .max(2048)
   .refine(
-    (text) => isUriReference(text) && !HARMFUL.test(text),
-    `a name of ${CHARACTERS}; addresses that begin with javascript:, data:, file: and the like are none`,
+    (text) => VISIBLE.test(text) && !HARMFUL.test(text) && (isUriReference(text) || !text.includes(':')),
+    `a name without a colon, or a URI of ${CHARACTERS}; addresses that begin with javascript:, data:, file: and the like are none`,
   )
   .meta({ pattern: NAME_PATTERN });

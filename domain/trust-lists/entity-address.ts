@@ -1,10 +1,13 @@
 import { readCertificate } from '../formats/der/certificate.ts';
 import { attributesOf } from '../formats/der/name.ts';
 import type { KeyChain } from '../keys/key-chain.ts';
-import { type FieldError, invalidFields } from '../shared/failure.ts';
+import { invalidFields } from '../shared/failure.ts';
+import { assertWithin, type Finding, type Profile } from '../shared/finding.ts';
+import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { Organization } from '../tenants/organization.ts';
 import { certificatesOf, sourcesOf } from './entity-certificates.ts';
 import type { TrustListEntity } from './list-configuration.ts';
+import { profileOf } from './list-profiles.ts';
 
 /** Whose list it is. */
 export type ListOwner = Organization & { readonly name: string };
@@ -78,26 +81,58 @@ function certifiedAddress(entity: TrustListEntity, chains: readonly KeyChain[]):
   };
 }
 
+/** Required properties of a postal address (TS 119 602 section 6.5.3), by their names in a document and in a request. */
+const REQUIRED = { StreetAddress: 'streetAddress', Country: 'country' } as const;
+
 /**
- * Both are mandatory (TS 119 602 section 6.5.3), and readers refuse a whole list for one entity without.
- * @throws Failure `invalid_input` that names what is not known of each entity.
+ * Required address properties that a composed list lacks: some readers reject a whole list for one such entity.
+ * @param document as it is signed; its entities have the order of the configuration.
  */
-export function assertAddressed(
-  entities: readonly TrustListEntity[],
-  chains: readonly KeyChain[],
-  owner: ListOwner,
-): void {
-  const errors = entities.flatMap((entity, index): FieldError[] => {
-    const address = addressOf(entity, chains, owner);
-    const missing = (['streetAddress', 'country'] as const).filter((member) => address[member] === undefined);
-    const silent =
-      entity.type === 'internal'
-        ? 'neither the tenant nor its certificate says it'
-        : 'its certificate does not say it';
-    return missing.map((member) => ({
-      path: `entities.${index}.info.${member}`,
-      message: `Give it: ${silent}, and readers refuse a list with an entity of which it is unknown.`,
-    }));
+export function addressFindings(document: JsonObject): Finding[] {
+  const list = objectOf(document['LoTE']);
+  const entities = Array.isArray(list['TrustedEntitiesList']) ? list['TrustedEntitiesList'] : [];
+  return entities.flatMap((entity, index) => {
+    const information = objectOf(objectOf(entity)['TrustedEntityInformation']);
+    const { TEAddress, TEName } = information;
+    const postal = objectOf(firstOf(objectOf(TEAddress)['TEPostalAddress']));
+    const name = objectOf(firstOf(TEName))['value'];
+    return Object.entries(REQUIRED)
+      .filter(([property]) => postal[property] === undefined)
+      .map(([, property]) => ({
+        rule: 'TS 119 602 section 6.5.3',
+        member: `entities.${index}.info.${property}`,
+        concerns: 'readers of the list',
+        message: `the list contains no ${property} of the entity "${name}", and some readers reject the whole list for that`,
+        change: `set ${property} of the entity, or the address of the tenant for its own entities`,
+        refusedBy: ['eu' as const],
+      }));
   });
+}
+
+/**
+ * Lists of a European type, and lists of tenants with the profile `eu`, need complete addresses.
+ * @throws Failure `invalid_input` that names each missing property of each entity.
+ */
+export function assertAddressed(document: JsonObject, profile: Profile | null): void {
+  const scheme = objectOf(objectOf(document['LoTE'])['ListAndSchemeInformation']);
+  const { LoTEType: type } = scheme;
+  const isEuropean = typeof type === 'string' && profileOf(type).fixed !== undefined;
+  const faults = addressFindings(document);
+  if (!isEuropean) {
+    assertWithin(profile, faults);
+    return;
+  }
+  const errors = faults.map(({ member, message, change }) => ({
+    path: member,
+    message: `${message}; ${change}`,
+  }));
   if (errors.length > 0) throw invalidFields(errors);
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function firstOf(value: unknown): unknown {
+  return Array.isArray(value) ? value[0] : undefined;
 }

@@ -1,7 +1,8 @@
 import { resource } from '../shared/resource.ts';
+import { addressFindings } from './entity-address.ts';
 import { configurationOf, TrustListReplacement } from './list-configuration.ts';
 import { signerFindings } from './list-operator.ts';
-import type { PublishedList } from './published-list.ts';
+import { documentOf, type PublishedList } from './published-list.ts';
 
 /** What another release of the same list brings with it. */
 const RELEASE: ReadonlySet<string> = new Set(['sequenceNumber', 'nextUpdate', 'signedBy']);
@@ -16,7 +17,7 @@ export const trustListResource = resource<PublishedList>()({
     ...{ id, description, keyChainId, entities, data, createdAt },
   }),
   changing: ['cert', 'sequenceNumber', 'jwt'],
-  findings: signerFindings,
+  findings: (list: PublishedList) => [...signerFindings(list), ...addressFindings(documentOf(list))],
   file: {
     path: 'trust-lists/*',
     id: 'id',

@@ -5,10 +5,11 @@ import { LINE_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { InvocationUri } from '../shared/invocation-uri.ts';
 import { type JsonObject, lengthOf } from '../shared/json.ts';
+import type { ChangeRules } from '../shared/merge-change.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { isUri, normalWebAddress } from '../shared/uri.ts';
+import { aroundPlaceholder, isUri, normalUri } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
@@ -43,24 +44,16 @@ const Attached = written({
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
-/** What stands for the placeholder meanwhile: in lower case, so that it stays as it is in a host, too. */
-const STAND_IN = 'placeholder-of-the-session-id';
-
-function aroundSessionId(text: string, change: (address: string) => string): string {
-  if (text.includes(STAND_IN)) return change(text);
-  return change(text.replaceAll('{sessionId}', STAND_IN)).replaceAll(STAND_IN, '{sessionId}');
-}
-
 /** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
 export const RedirectUri = z
   .string()
-  .overwrite((text) => aroundSessionId(text, normalWebAddress))
+  .overwrite((text) => aroundPlaceholder('{sessionId}', text, normalUri))
   .max(2048)
   .refine((text) => {
     const filled = text.replaceAll('{sessionId}', 'x');
     const url = URL.parse(filled);
     return isUri(filled) && url !== null && (isWebAddress(url.href) || isSchemeOfApp(url.protocol));
-  }, 'characters of a URI (RFC 3986): an https address, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
+  }, 'an https address without credentials and control characters, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
   .meta({ pattern: RETURN_PATTERN });
 
 /** Per type of transaction data the element in which a device signs its hash. */
@@ -130,11 +123,10 @@ export const PresentationConfigurationBody = z
     accessKeyChainId: Reference.nullish(),
     trustAnchors: z
       .array(TrustAnchorConfig)
-      .min(1, 'nobody would be trusted; left out, the own authorities are')
       .max(200)
       .default([OWN_AUTHORITIES])
       .describe(
-        'Whose credentials are accepted; unless stated those of the own authorities. Trust lists that the query names ' +
+        'Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names ' +
           '(etsi_tl) are added with the certificate of their signer when they are written',
       ),
     mdlProfile: z
@@ -188,26 +180,29 @@ export const PresentationConfigurationBody = z
     ...dcApiMembers,
   })
   .superRefine((body, context) => {
-    const query = body.dcql_query;
-    const report = (faults: readonly Fault[], ...place: string[]) => {
-      for (const { path, message } of faults) {
-        context.addIssue({ code: 'custom', path: [...place, ...path], message });
-      }
-    };
-    report(transactionDataFaults(body.transaction_data ?? [], query, body), 'transaction_data');
-    report(attachedFaults(body.attached ?? [], query), 'attached');
-    report(trustListFaults(body.trustAnchors, query));
-    report(dcApiFaults(body));
-    // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
-    if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
-      const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
-      report([{ path: ['requestUriMethod'], message }]);
+    for (const { path, message } of presentationFaults(body)) {
+      context.addIssue({ code: 'custom', path: [...path], message });
     }
   })
   .meta({ id: 'PresentationConfigurationInput' });
 export type PresentationConfigurationBody = z.infer<typeof PresentationConfigurationBody>;
 
-/** Members replace those of the stored configuration; null resets to the default. The whole is validated then. */
+/** How a change of a stored presentation configuration is validated. */
+export const PRESENTATION_CHANGE_RULES: ChangeRules<typeof PresentationConfigurationBody> = {
+  schema: PresentationConfigurationBody,
+  crossFieldFaults: (body) =>
+    presentationFaults(body).map(({ path, message }) => ({ path: path.join('.'), message })),
+  related: [
+    ['transaction_data', 'dcql_query', 'transactionDataElements', 'transactionDataSchemas', 'dcApiProtocols'],
+    ['attached', 'dcql_query'],
+    ['trustAnchors', 'dcql_query'],
+    ['furtherAccessKeyChainIds', 'dcApiRequest', 'dcApiProtocols'],
+    ['dcApiProtocols', 'dcql_query'],
+    ['clientIdPrefix', 'requestUriMethod'],
+  ],
+};
+
+/** Members replace those of the stored configuration; null resets to the default. */
 export const PresentationConfigurationUpdate = updateOf(PresentationConfigurationBody).meta({
   id: 'PresentationConfigurationUpdate',
 });
@@ -217,6 +212,35 @@ export type PresentationConfigurationUpdate = z.infer<typeof PresentationConfigu
 export type PresentationConfiguration = PresentationConfigurationBody & Timed;
 
 type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
+
+/** Faults between properties of a presentation configuration. */
+function presentationFaults(body: CrossFields): readonly Fault[] {
+  const query = body.dcql_query;
+  const within = (faults: readonly Fault[], property: string) =>
+    faults.map(({ path, message }) => ({ path: [property, ...path], message }));
+  const faults = [
+    ...within(transactionDataFaults(body.transaction_data ?? [], query, body), 'transaction_data'),
+    ...within(attachedFaults(body.attached ?? [], query), 'attached'),
+    ...trustListFaults(body.trustAnchors, query),
+    ...dcApiFaults(body),
+  ];
+  // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
+  if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
+    const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
+    faults.push({ path: ['requestUriMethod'], message });
+  }
+  return faults;
+}
+
+type CrossFields = Parameters<typeof dcApiFaults>[0] &
+  Parameters<typeof transactionDataFaults>[2] & {
+    readonly transaction_data?: Parameters<typeof transactionDataFaults>[0] | null | undefined;
+    readonly dcql_query: DcqlQuery;
+    readonly attached?: readonly z.infer<typeof Attached>[] | null | undefined;
+    readonly trustAnchors: readonly TrustAnchorConfig[];
+    readonly clientIdPrefix: string;
+    readonly requestUriMethod: string;
+  };
 
 /** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
 function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {

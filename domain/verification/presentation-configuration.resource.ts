@@ -1,3 +1,5 @@
+import type { Profile } from '../shared/finding.ts';
+import { olderRuleFindings } from '../shared/merge-change.ts';
 import { resource } from '../shared/resource.ts';
 import { webhookKey } from '../webhooks/webhook.ts';
 import { type PresentationConfiguration, PresentationConfigurationBody } from './configuration.ts';
@@ -12,7 +14,10 @@ export const presentationConfigurationResource = resource<PresentationConfigurat
   shown: ['accessKeyChainId', 'lifeTime'],
   toldAs: { trustAnchors: briefAnchors },
   edited: (configuration: PresentationConfiguration) => configuration,
-  findings: presentationFindings,
+  findings: (configuration: PresentationConfiguration, profile: Profile | null) => [
+    ...presentationFindings(configuration, profile),
+    ...olderRuleFindings(PresentationConfigurationBody, configuration),
+  ],
   secrets: webhookKey('webhook', 'WEBHOOK_KEY', 'Give the key again when the address or the header changes.'),
   file: {
     path: 'presentation/*',

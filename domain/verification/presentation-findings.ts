@@ -12,6 +12,7 @@ import {
   redirectUriClientId,
   requestParameters,
 } from './request-object.ts';
+import { OWN_AUTHORITIES } from './trust-anchor.ts';
 
 type CredentialQuery = DcqlQuery['credentials'][number];
 
@@ -156,7 +157,10 @@ function bindingFindings(credentials: readonly CredentialQuery[]): Finding[] {
   );
 }
 
-function trustFindings({ trustAnchors = [], mdlProfile }: PresentationConfigurationBody): Finding[] {
+function trustFindings({
+  trustAnchors = [OWN_AUTHORITIES],
+  mdlProfile,
+}: PresentationConfigurationBody): Finding[] {
   const findings: Finding[] = trustAnchors.flatMap((anchor, index) =>
     'certificate' in anchor && (anchor.pin === true || isOfSigner(anchor.certificate))
       ? [
@@ -172,6 +176,15 @@ function trustFindings({ trustAnchors = [], mdlProfile }: PresentationConfigurat
         ]
       : [],
   );
+  if (trustAnchors.length === 0) {
+    findings.push({
+      rule: 'OpenID4VP 1.0 section 14',
+      member: 'trustAnchors',
+      concerns: 'the verifier itself',
+      message: 'the list is empty, so no issuer is trusted and every credential is rejected',
+      change: 'name an anchor, or leave trustAnchors out to trust the own authorities',
+    });
+  }
   if (mdlProfile === 'none') {
     findings.push({
       rule: 'ISO/IEC 18013-5 sections 9.3.1 and B.1.4',

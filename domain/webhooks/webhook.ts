@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { WEB_ADDRESS_PATTERN } from '../shared/address-patterns.ts';
-import { isUri, normalWebAddress } from '../shared/uri.ts';
-import { isWebAddress } from '../shared/web-address.ts';
+import { WebAddress } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
 
 /** RFC 9110 section 5.6.2. */
@@ -26,13 +24,13 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** Of the body, and of the signature over it (Standard Webhooks). */
-const OWN_PREFIXES = ['content-', 'webhook-'];
-
 function isFreeHeader(name: string): boolean {
   const lower = name.toLowerCase();
-  return !RESERVED_HEADERS.has(lower) && !OWN_PREFIXES.some((prefix) => lower.startsWith(prefix));
+  return !RESERVED_HEADERS.has(lower) && !lower.startsWith('content-');
 }
+
+/** Headers of the signature over the body (Standard Webhooks). */
+const isNoSignature = (name: string) => !name.toLowerCase().startsWith('webhook-');
 
 const ApiKeyAuth = written({
   type: z.literal('apiKey'),
@@ -41,6 +39,7 @@ const ApiKeyAuth = written({
       .string()
       .regex(TOKEN, 'Give a header name.')
       .refine(isFreeHeader, 'This header is set by the service itself.')
+      .refine(isNoSignature, 'The service signs webhooks with headers of this kind; use another name.')
       .describe(
         'Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-`',
       ),
@@ -57,16 +56,9 @@ const ApiKeyAuth = written({
 
 /** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
 export const WebhookConfig = written({
-  url: z
-    .string()
-    .overwrite(normalWebAddress)
-    .max(2048)
-    .refine(
-      (text) => isUri(text) && isWebAddress(text),
-      'Give an http or https address without credentials, of characters of a URI (RFC 3986).',
-    )
-    .describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed')
-    .meta({ pattern: WEB_ADDRESS_PATTERN }),
+  url: WebAddress.describe(
+    'Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed',
+  ),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;

@@ -18,7 +18,17 @@ const { packages: locked } = readJson(join(ROOT, 'package-lock.json')) as {
   packages: Record<string, { version: string; dev?: boolean; optional?: boolean }>;
 };
 const COMMANDS = [
-  ...['demo', 'start', 'doctor', 'config check', 'config export', 'audit verify', 'kms migrate', 'migrate', 'reseal'],
+  ...[
+    'demo',
+    'start',
+    'doctor',
+    'config check',
+    'config export',
+    'audit verify',
+    'kms migrate',
+    'migrate',
+    'reseal',
+  ],
   ...['restore fence', 'attack', 'wallet'],
 ];
 

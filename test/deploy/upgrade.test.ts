@@ -1,9 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
-import { Releases, stop } from '../support/first-release.ts';
+import { type Earlier, Releases, stop } from '../support/first-release.ts';
 import {
   asService,
   collect,
@@ -52,9 +53,12 @@ describe('Migrations', () => {
   });
 });
 
-for (const kind of databases()) describe(`From the first release, on ${kind.name}`, suite(kind));
+for (const kind of databases()) {
+  describe(`From the first release, on ${kind.name}`, suite(kind, 'first'));
+  describe(`From the state of 2026-11-28, on ${kind.name}`, suite(kind, '2026-11-28'));
+}
 
-function suite(kind: DatabaseKind) {
+function suite(kind: DatabaseKind, state: Earlier) {
   return function (this: Mocha.Suite) {
     this.timeout(120_000);
     let database: TestDatabase | undefined;
@@ -74,9 +78,9 @@ function suite(kind: DatabaseKind) {
     });
 
     const leaveBehind = async (): Promise<Left> => {
-      const first = await releases.start('first', ports[0]);
+      const earlier = await releases.start(state, ports[0]);
       const left = await leave(releases.callsTo(ports[0]));
-      await stop(first);
+      await stop(earlier);
       return left;
     };
 
@@ -89,6 +93,34 @@ function suite(kind: DatabaseKind) {
       expect(verified.code, verified.stderr).to.equal(0);
       const examined = await runProcess('commands/doctor', [], environment);
       expect(examined.code, examined.stdout).to.equal(0);
+    });
+
+    // What follows is about the first release alone.
+    if (state !== 'first') return;
+
+    it('starts with the configuration folder of the first release, and keeps what it does not import', async () => {
+      const CONFIG_FOLDER = fileURLToPath(new URL('../fixtures/releases/0.1.0/config', import.meta.url));
+      const withFolder = new Releases(`http://localhost:${ports[0]}`, {
+        DATABASE_URL: database?.url ?? '',
+        CONFIG_FOLDER,
+      });
+      const calls = withFolder.callsTo(ports[0]);
+      const typesOf = async (tenant: string) => {
+        const { body } = await calls.call('GET', `/.well-known/openid-credential-issuer/${tenant}`);
+        return Object.keys(body.credential_configurations_supported ?? {}).sort();
+      };
+      const first = await withFolder.start('first', ports[0]);
+      const before = [await typesOf('acme'), await typesOf('narrow')];
+      expect(before).to.deep.equal([
+        ['licence', 'student'],
+        ['hooked', 'logo', 'named', 'typed'],
+      ]);
+      await stop(first);
+      await withFolder.start('present', ports[0]);
+      expect([await typesOf('acme'), await typesOf('narrow')]).to.deep.equal(before);
+      const list = await calls.call('GET', '/acme/trust-list/issuers');
+      expect(list.status).to.equal(200);
+      withFolder.remove();
     });
 
     it('goes back with what this release has made, and forward again', async () => {

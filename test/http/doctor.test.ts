@@ -1,5 +1,6 @@
 import { chmodSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { DoctoredService, MASTER, messages } from '../support/doctored-service.ts';
@@ -59,6 +60,19 @@ describe('The doctor', () => {
     expect(code).to.equal(0);
     expect(messages(findings, 'warning', 'settings')).to.include('no secrets');
     expect(readdirSync(subject.folder)).to.deep.equal([]);
+  });
+
+  it('reports files of the configuration folder that are not imported, and warnings about others', async () => {
+    const CONFIG_FOLDER = fileURLToPath(new URL('../fixtures/releases/0.1.0/config', import.meta.url));
+    const { code, findings } = await subject.examine({ CONFIG_FOLDER }, '--offline');
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'configuration'))
+      .to.include('narrow/issuance/credentials/hooked.json: claimsWebhook.auth.config.headerName')
+      .and.to.include('not imported: release 0.1.0 accepted it');
+    const folder = fileURLToPath(new URL('../fixtures/releases/2026-11-28/config', import.meta.url));
+    const warned = await subject.examine({ CONFIG_FOLDER: folder }, '--offline');
+    expect(warned.code).to.equal(0);
+    expect(messages(warned.findings, 'warning', 'configuration')).to.include('beta/');
   });
 
   it('notices generated secrets that others can read', async () => {

@@ -175,6 +175,14 @@ describe('The login at a registrar', () => {
     expectUnavailable(await world.call('POST', CONFIG, registrar.login()), 'did not answer in time');
   });
 
+  it('is not tried when a PATCH contains defaults of certificates alone', async () => {
+    await world.configure();
+    registrar.answers.set('/token', (response) => response.writeHead(500).end());
+    const changed = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
+    expect(changed.status, changed.text).to.equal(200);
+    expect((await world.call('PATCH', CONFIG, { password: REGISTRAR_PASSWORD })).status).to.not.equal(200);
+  });
+
   it('serves many calls, once for all who ask at the same time', async () => {
     await world.configure();
     await obtain(world);
@@ -257,7 +265,7 @@ describe('The password at a registrar', () => {
       seen.push((await world.call(...request)).text);
     await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET }));
     await keep('GET', CONFIG);
-    await keep('PATCH', CONFIG, { registrationCertificateDefaults: null });
+    await keep('PATCH', CONFIG, { password: REGISTRAR_PASSWORD });
     await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET, username: 5 }));
     await keep('POST', '/registrar/access-certificate', { keyChainId: 'access' });
     await keep('POST', '/registrar/registration-certificate', { body: ORDER });

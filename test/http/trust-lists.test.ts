@@ -122,20 +122,90 @@ describe('trust lists through HTTP', () => {
       ]);
     });
 
-    it('of which no street or country is known is refused, and both are named', async () => {
-      const bare = await createTenant(service, 'bare');
-      const answer = await callAs(bare.token, 'POST', '/trust-list', {
-        entities: [
-          internal({ info: { name: 'Ours', country: 'DE' } }),
-          external({ info: { name: 'Theirs' } }),
-        ],
-      });
-      expect(answer.status).to.equal(400);
-      expect(answer.body.errors.map(({ path }: { path: string }) => path)).to.deep.equal([
+    describe('without a street or a country', () => {
+      const ours = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Ours', country: 'DE' } };
+      const theirs = () => external({ info: { name: 'Theirs' } });
+      const MISSING = [
         'entities.0.info.streetAddress',
         'entities.1.info.streetAddress',
         'entities.1.info.country',
-      ]);
+      ];
+      const PROVIDERS = 'http://uri.etsi.org/19602/LoTEType/EUPubEAAProvidersList';
+      let bare: string;
+      const bareOf = async () => {
+        bare ??= (await createTenant(service, 'bare')).token;
+        return bare;
+      };
+      const membersOf = (warnings: { member: string }[]) =>
+        warnings.map(({ member }) => member).filter((member) => member.startsWith('entities.'));
+
+      for (const [method, prepare] of [
+        ['POST', undefined],
+        ['PUT', { entities: [] }],
+        ['PATCH', { entities: [] }],
+      ] as const) {
+        it(`${method} publishes what is known and warns about each missing property`, async () => {
+          const token = await bareOf();
+          const id = `bare-${method.toLowerCase()}`;
+          const json = { ...(prepare === undefined && { id }), entities: [ours, theirs()] };
+          if (prepare !== undefined) await callAs(token, 'POST', '/trust-list', { id, ...prepare });
+          const path = prepare === undefined ? '/trust-list' : `/trust-list/${id}`;
+          const answer = await callAs(token, method, path, json);
+          expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
+          expect(membersOf(answer.body.warnings)).to.deep.equal(MISSING);
+          const warning = answer.body.warnings.find(
+            ({ member }: { member: string }) => member === MISSING[2],
+          );
+          expect(warning.message).to.include('country of the entity "Theirs"');
+          const { text } = await published(id, {}, 'bare');
+          const [first, second] = payloadOf(text).LoTE.TrustedEntitiesList;
+          expect(first.TrustedEntityInformation.TEAddress.TEPostalAddress).to.deep.equal([
+            { lang: 'en', Country: 'DE' },
+          ]);
+          expect(second.TrustedEntityInformation.TEAddress).to.have.all.keys('TEElectronicAddress');
+        });
+      }
+
+      it('is rejected in a list of a European type', async () => {
+        const token = await bareOf();
+        const page = [{ lang: 'en', uriValue: 'https://acme.example' }];
+        const ListAndSchemeInformation = {
+          LoTEType: PROVIDERS,
+          SchemeOperatorName: [{ lang: 'en', value: 'Operator' }],
+          SchemeOperatorAddress: {
+            SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Weg 1', Country: 'DE' }],
+            SchemeOperatorElectronicAddress: page,
+          },
+          SchemeName: [{ lang: 'en', value: 'DE:Bodies' }],
+          SchemeInformationURI: page,
+          PolicyOrLegalNotice: [{ LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example' } }],
+        };
+        const operator = { usages: ['trustList'], organization: 'Operator', country: 'DE', id: 'operator' };
+        expect((await callAs(token, 'POST', '/key-chain', operator)).status).to.equal(201);
+        const json = {
+          ...{ id: 'european', keyChainId: 'operator', data: { LoTE: { ListAndSchemeInformation } } },
+          entities: [ours, theirs()],
+        };
+        const answer = await callAs(token, 'POST', '/trust-list', json);
+        expect(answer.status, answer.text).to.equal(400);
+        expect(answer.body.errors.map(({ path }: { path: string }) => path)).to.deep.equal(MISSING);
+        expect((await callAs(token, 'GET', '/trust-list/european')).status).to.equal(404);
+      });
+
+      it('is rejected under the profile eu, which cannot be taken on with such a list', async () => {
+        const token = await bareOf();
+        await callAs(token, 'POST', '/trust-list', { id: 'in-the-way', entities: [theirs()] });
+        const root = await service.rootToken();
+        const taken = await callAs(root, 'PATCH', '/tenant/bare', { profile: 'eu' });
+        expect(taken.status, taken.text).to.equal(409);
+        const paths = taken.body.errors.map(({ path }: { path: string }) => path);
+        expect(paths).to.include('trust-list/in-the-way.entities.0.info.country');
+        const { token: european } = await createTenant(service, 'european', { profile: 'eu' });
+        const answer = await callAs(european, 'POST', '/trust-list', { id: 'bare', entities: [theirs()] });
+        expect(answer.status, answer.text).to.equal(400);
+        expect(answer.body.errors[0].path).to.equal('entities.0.info.streetAddress');
+        expect(answer.body.errors[0].message).to.include('profile eu');
+      });
     });
   });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,16 +8,18 @@ import { answers, type Running, startProgram } from './program.ts';
 import { type Callable, type CallOptions, ROOT } from './test-service.ts';
 import { callsTo } from './worker-service.ts';
 
-const ARCHIVE = new URL('../upgrade/first-release.tar.br', import.meta.url);
+const archiveOf = (state: Earlier) =>
+  new URL(`../upgrade/${state === 'first' ? 'first-release' : state}.tar.br`, import.meta.url);
 const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const PRESENT = fileURLToPath(new URL('../../', import.meta.url));
 
-export type Release = 'first' | 'present';
+/** Release 0.1.0, and the state before 0.2.0, which has no number. */
+export type Earlier = 'first' | '2026-11-28';
+export type Release = Earlier | 'present';
 
-/** Both releases as programs: the first one as it was, on the packages of this one. */
+/** Releases as programs: earlier ones as they were, on the packages of this one. */
 export class Releases {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-releases-'));
-  readonly #first = join(this.folder, 'first');
   readonly #environment: Readonly<Record<string, string>>;
   readonly #publicUrl: string;
 
@@ -25,9 +27,6 @@ export class Releases {
   constructor(publicUrl: string, environment: Readonly<Record<string, string>>) {
     this.#publicUrl = publicUrl;
     this.#environment = environment;
-    execFileSync('mkdir', [this.#first]);
-    execFileSync('tar', ['x', '-C', this.#first], { input: brotliDecompressSync(readFileSync(ARCHIVE)) });
-    symlinkSync(PACKAGES, join(this.#first, 'node_modules'));
   }
 
   environment(port: number): Record<string, string> {
@@ -46,8 +45,17 @@ export class Releases {
     };
   }
 
+  #unpacked(state: Earlier): string {
+    const folder = join(this.folder, state);
+    if (existsSync(folder)) return folder;
+    mkdirSync(folder);
+    execFileSync('tar', ['x', '-C', folder], { input: brotliDecompressSync(readFileSync(archiveOf(state))) });
+    symlinkSync(PACKAGES, join(folder, 'node_modules'));
+    return folder;
+  }
+
   launch(release: Release, port: number): Running {
-    const root = release === 'first' ? this.#first : PRESENT;
+    const root = release === 'present' ? PRESENT : this.#unpacked(release);
     const environment = { PATH: process.env['PATH'], ...this.environment(port) };
     return startProgram(process.execPath, [join(root, 'bootstrap/main.ts')], {
       environment,

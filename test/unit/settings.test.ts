@@ -241,7 +241,21 @@ describe('settings', () => {
     for (const PUBLIC_URL of [undefined, 'http://id.example', 'HTTP://id.example'])
       expect(faultsOf({ ...production, PUBLIC_URL }).join(), PUBLIC_URL).to.match(/PUBLIC_URL: .*https/);
     expect(faultsOf({ ...production, PUBLIC_URL: 'https://id.example' })).to.deep.equal([]);
+    expect(faultsOf({ ...production, PUBLIC_URL: 'HTTPS://Id.Example' })).to.deep.equal([]);
   });
+
+  for (const [text, normal] of [
+    ['https://münchen.example', 'https://xn--mnchen-3ya.example'],
+    ['https://MÜNCHEN.example/Base/', 'https://xn--mnchen-3ya.example/Base'],
+    ['HTTPS://Id.Example:443', 'https://id.example'],
+    ['http://localhost:80/', 'http://localhost'],
+    ['https://id.example:8443//', 'https://id.example:8443'],
+    ['https://[2001:DB8::1]:443/', 'https://[2001:db8::1]'],
+  ] as const) {
+    it(`publish PUBLIC_URL=${text} as ${normal}`, () => {
+      expect(readSettings({ ...GOOD, PUBLIC_URL: text }).PUBLIC_URL).to.equal(normal);
+    });
+  }
 
   it('know older names, several secrets, durations, and addresses with a path', () => {
     const { MASTER_SECRET: _, ...rest } = GOOD;

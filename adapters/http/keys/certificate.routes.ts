@@ -16,10 +16,11 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { ListQuery, pageOf } from '../page-of.ts';
 import { family, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
-import { warningsFor, withWarnings } from '../warnings.ts';
+import { withWarnings } from '../warnings.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView } from './key-chain.view.ts';
+import { keyWarnings } from './key-warnings.ts';
 
 const params = z.object({ certId: z.string().max(128).describe('Certificate id') });
 
@@ -40,7 +41,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
     const { found, all } = await findCertificates.execute(caller, { certId });
     const [chain] = found;
     if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
-    return { chain, view: toCertificateView(chain, all) };
+    return { chain, all, view: toCertificateView(chain, all) };
   };
   const shows = async (asked: Asked) => {
     const { chain, view } = await find(asked);
@@ -85,7 +86,8 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       summary: 'Give a key another certificate',
       description:
         'With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key ' +
-        'makes one. It is never self-signed, since wallets refuse that.',
+        'makes one. It is never self-signed, since wallets refuse that. `certUsageTypes` may be others than those of the key; ' +
+        'a warning says so where access shares an authority with them, and the profile `eu` rejects it.',
       body: CertificateCreation,
       example: { keyId: 'signing', certUsageTypes: ['signing'], id: 'signing-2', subjectName: 'Acme PID' },
       responses: {
@@ -95,8 +97,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       },
       async handle({ caller, body }) {
         const { chain, all } = await useCases.createCertificate.execute(caller, body);
-        const warnings = warningsFor('key-chain', chain, caller);
-        return reply(201, { ...toCertificateView(chain, all), warnings });
+        return reply(201, { ...toCertificateView(chain, all), warnings: keyWarnings(chain, all, caller) });
       },
     }),
     route({
@@ -123,8 +124,8 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
           usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
         };
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
-        const { chain, view } = await find({ caller, params: { certId } });
-        return show(200, { ...view, warnings: warningsFor('key-chain', chain, caller) }, chain);
+        const { chain, all, view } = await find({ caller, params: { certId } });
+        return show(200, { ...view, warnings: keyWarnings(chain, all, caller) }, chain);
       },
     }),
     route({

@@ -22,7 +22,7 @@ import {
 import { ListQuery, pageOf } from '../page-of.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
-import { warningsFor, withWarnings } from '../warnings.ts';
+import { withWarnings } from '../warnings.ts';
 import { common, written } from './common.ts';
 import {
   CertificateRequestView,
@@ -31,6 +31,7 @@ import {
   toKeyChainView,
   toKeyProviderView,
 } from './key-chain.view.ts';
+import { authorityFindings, keyWarnings } from './key-warnings.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key chain id') });
 
@@ -59,11 +60,12 @@ const chain = resourceRoutes({
   view: KeyChainView,
   get: GetKeyChain,
   toView: toKeyChainView,
+  findings: async (made, { configured }) => authorityFindings(made, await configured.keyChains()),
 });
 
-const writtenChain = (made: KeyChain, caller: TenantCaller) => ({
+const writtenChain = async (made: KeyChain, caller: TenantCaller) => ({
   ...toKeyChainView(made),
-  warnings: warningsFor('key-chain', made, caller),
+  warnings: keyWarnings(made, await caller.configured.keyChains(), caller),
 });
 
 export const keyChainRoutes = families(
@@ -128,7 +130,7 @@ export const keyChainRoutes = families(
       example: { id: 'imported', usageType: 'signing', key: EXAMPLE_KEY },
       responses: { 201: withWarnings(KeyChainView), 409: 'The id is taken' },
       async handle({ caller, body }) {
-        return reply(201, writtenChain(await createKeyChain.execute(caller, body), caller));
+        return reply(201, await writtenChain(await createKeyChain.execute(caller, body), caller));
       },
     }),
     route({
@@ -147,7 +149,7 @@ export const keyChainRoutes = families(
         409: 'Its certificates come from outside, too many former keys count still, or somebody else rotates it',
       },
       async handle({ caller, params: { id }, body }) {
-        return reply(200, writtenChain(await rotateKeyChain.execute(caller, id, body), caller));
+        return reply(200, await writtenChain(await rotateKeyChain.execute(caller, id, body), caller));
       },
     }),
     route({

@@ -104,7 +104,10 @@ export function documentsOf<T extends { readonly id: string }>(
     },
     async put(document) {
       await touch();
-      await profiles.check(kind, document);
+      await profiles.check(kind, document, async () => {
+        const stored = await em.findOne(row, { id: document.id } as AnyRow, FRESH);
+        return stored === null ? undefined : read(stored as AnyRow);
+      });
       const before = await quotas.lengthOf(kind, document.id);
       const data = columns(document);
       await em.upsert(row, data as AnyRow);

@@ -1,16 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from '@mikro-orm/core';
-import type { DocumentRepositories } from '../../../application/ports/repositories.ts';
+import type { DocumentRepositories, TrustListRepository } from '../../../application/ports/repositories.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
 import { issuanceFindings } from '../../../domain/issuance/issuance-findings.ts';
 import { missingKeys } from '../../../domain/keys/key-chain-findings.ts';
 import { DOCUMENTS, type DocumentKind, resourceOf } from '../../../domain/resources.ts';
-import type { FieldError } from '../../../domain/shared/failure.ts';
-import {
-  assertNothingContradicts,
-  assertWithin,
-  contradictions,
-  type Profile,
-} from '../../../domain/shared/finding.ts';
+import { type FieldError, invalidFields } from '../../../domain/shared/failure.ts';
+import { assertNothingContradicts, contradictions, type Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantRow } from '../rows/administration.row.ts';
 
@@ -30,14 +26,23 @@ export class ProfileKeeper {
   /**
    * For a tenant that takes a profile on: what it has configured before is held against it.
    * @param documents of the tenant.
+   * @param trustLists of the tenant, which have tables of their own.
    * @throws Failure `conflict` that names all that contradicts it.
    */
-  async checkAll(profile: Profile, documents: DocumentRepositories): Promise<void> {
+  async checkAll(
+    profile: Profile,
+    documents: DocumentRepositories,
+    trustLists: Pick<TrustListRepository, 'list'>,
+  ): Promise<void> {
     const faults: FieldError[] = [];
-    for (const { kind, repository } of DOCUMENTS) {
+    const repositories = [
+      ...DOCUMENTS.map(({ kind, repository }) => ({ kind, resources: documents[repository] })),
+      { kind: 'trust-list' as const, resources: trustLists },
+    ];
+    for (const { kind, resources } of repositories) {
       const { findings } = resourceOf(kind);
       if (findings === undefined) continue;
-      for (const document of await documents[repository].list()) {
+      for (const document of await resources.list()) {
         for (const { path, message } of contradictions(findings(document as never, profile), profile)) {
           faults.push({ path: `${kind}/${document.id}.${path}`, message });
         }
@@ -50,8 +55,17 @@ export class ProfileKeeper {
     assertNothingContradicts(profile, faults);
   }
 
-  /** @throws Failure `invalid_input`. */
-  async check(kind: DocumentKind, document: object): Promise<void> {
+  /**
+   * A property that is stored already and stays as it is may contradict the profile: an earlier release accepted it, and keys, for
+   * example, have to be rotated all the same.
+   * @param readStored reads the document that is replaced, if there is one.
+   * @throws Failure `invalid_input`.
+   */
+  async check(
+    kind: DocumentKind,
+    document: object,
+    readStored: () => Promise<object | undefined> = async () => undefined,
+  ): Promise<void> {
     const { findings } = resourceOf(kind);
     if (findings === undefined) return;
     const row = await this.#em.findOneOrFail(
@@ -60,8 +74,23 @@ export class ProfileKeeper {
       { fields: ['profile'], disableIdentityMap: true },
     );
     const profile = (row.profile ?? null) as Profile | null;
-    if (profile !== null) assertWithin(profile, findings(document as never, profile));
+    if (profile === null) return;
+    const faults = contradictions(findings(document as never, profile), profile);
+    const stored = faults.length === 0 ? undefined : await readStored();
+    const former = stored === undefined ? [] : contradictions(findings(stored as never, profile), profile);
+    const written = faults.filter(
+      ({ path, message }) =>
+        !former.some((fault) => fault.path === path && fault.message === message) ||
+        !isDeepStrictEqual(propertyAt(document, path), propertyAt(stored, path)),
+    );
+    if (written.length > 0) throw invalidFields(written);
   }
+}
+
+/** The whole property, of which `path` may name a part. */
+function propertyAt(document: object | undefined, path: string): unknown {
+  const [property = ''] = path.split('.', 1);
+  return (document as Readonly<Record<string, unknown>> | undefined)?.[property];
 }
 
 /** What a profile demands of an issuer that nobody has said yet: credentials would be issued without. */

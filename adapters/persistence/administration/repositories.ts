@@ -36,6 +36,7 @@ export function tenantRepositories(
   const documents = documentRepositories(({ kind, revision }) =>
     documentsOf(em, cipher, tenantId, kind, () => touch(revision), keepers),
   );
+  const trustLists = trustListRepository(em, cipher, tenantId, () => touch('trustLists'));
   return {
     ...documents,
     keyChains: retiringKeys(em, documents.keyChains),
@@ -47,7 +48,7 @@ export function tenantRepositories(
         await touch('tenant');
         const { profile } = tenant;
         if (profile !== null && profile !== (await this.get()).profile) {
-          await keepers.profiles.checkAll(profile, documents);
+          await keepers.profiles.checkAll(profile, documents, trustLists);
         }
         const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
         const data = { ...columns, version: tenant.version + 1 };
@@ -115,7 +116,7 @@ export function tenantRepositories(
         return removed > 0;
       },
     },
-    trustLists: trustListRepository(em, cipher, tenantId, () => touch('trustLists')),
+    trustLists,
     seenReleases: {
       async removeAll() {
         await em.nativeDelete(SeenReleaseRow, { tenantId });

@@ -20,6 +20,7 @@ import { assertRenewable } from '../../../domain/keys/rotation.ts';
 import { assertSelfSignedFits, isSelfSigned } from '../../../domain/keys/self-signed.ts';
 import { isSameHandle, signingKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import type { Profile } from '../../../domain/shared/finding.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 
@@ -91,26 +92,34 @@ describe('What an authority certifies', () => {
     usages: KeyChain['usages'],
     root: KeyChain['root'] = A,
     all: KeyChain[] = [signing, idle],
-  ) => saidBy(() => assertCertifiedFor(usages, root, all, 'rootKeyChainId'));
+    profile: Profile | null = 'eu',
+  ) => saidBy(() => assertCertifiedFor(usages, root, { all, path: 'rootKeyChainId', profile }));
 
   it('is what it is for', () => {
     expect(certified(['statusList', 'trustList'])).to.equal('nothing');
-    expect(certified(['statusList', 'access'])).to.match(/^this authority is for other things than "access"/);
+    expect(certified(['statusList', 'access'])).to.match(
+      /profile eu .*one authority certifies keys for access/,
+    );
+    expect(certified(['statusList', 'access'], A, [signing], null), 'without a profile').to.equal('nothing');
+    expect(certified(['access'], A, [signing], 'haip'), 'with the profile haip').to.equal('nothing');
     expect(certified(['signing'], idle.root)).to.match(/^the authority of a key chain without usages/);
     expect(certified([])).to.match(/^a key without usages/);
   });
 
+  const keptUnder = (profile: Profile | null, before: KeyChain, after: KeyChain, ...others: KeyChain[]) =>
+    saidBy(() => assertKeepsPurpose(before, after, { all: [before, ...others], path: 'usages', profile }));
   const kept = (before: KeyChain, after: KeyChain, ...others: KeyChain[]) =>
-    saidBy(() => assertKeepsPurpose(before, after, [before, ...others], 'usages'));
+    keptUnder('eu', before, after, ...others);
 
   it('stays that, whatever becomes of one of its key chains', () => {
     const both = { ...signing, usages: ['signing', 'access'] as const };
-    const changed = /^what the authority of this key chain is trusted for would change/;
+    const changed = /profile eu .*one authority certifies keys for access/;
     expect(kept(signing, { ...signing, usages: ['statusList'] })).to.equal('nothing');
     expect(kept(signing, { ...signing, usages: ['access'] })).to.match(changed);
     expect(kept(signing, both)).to.match(changed);
     expect(kept(both, signing)).to.match(changed);
     expect(kept(signing, { ...signing, usages: [] })).to.match(changed);
+    expect(keptUnder(null, signing, both), 'without a profile').to.equal('nothing');
     const second = chain('second', { root: A });
     expect(kept(signing, { ...signing, usages: [] }, second), 'another one goes on').to.equal('nothing');
     expect(kept(signing, { ...signing, usages: ['access'] }, second)).to.match(changed);

@@ -4,6 +4,7 @@ import {
   HarmlessUri,
   ImageUri,
   IssuerAddress,
+  isSameIssuer,
   isWebAddress,
   NameUri,
   WebAddress,
@@ -43,7 +44,7 @@ describe('An address that is shown', () => {
         'https://user@a.example/logo.png',
         'data:text/html;base64,iVBORw0KGgo=',
         'data:image/png,<script>',
-        `https://a.example/${long}`,
+        `https://a.example/${'x'.repeat(100_000)}`,
         `${pixel.slice(0, -1)}${'A'.repeat(100_000)}`,
       ],
     ],
@@ -56,14 +57,25 @@ describe('An address that is shown', () => {
     [
       'an issuer',
       (text) => IssuerAddress.safeParse(text).success,
-      ['https://a.example', 'https://a.example/tenant/'],
-      ['https://a.example?', 'https://a.example/#', 'https://a.example\\b', 'https://a.example/a b', 'urn:a'],
+      ['https://a.example', 'https://a.example/tenant/', 'https://a.example/{realm}', 'https://ä.example'],
+      [
+        'https://a.example?',
+        'https://a.example/#',
+        'https://u:p@a.example',
+        'https://a.example/a\tb',
+        'urn:a',
+      ],
     ],
     [
       'a page',
       (text) => WebAddress.safeParse(text).success,
-      ['https://a.example?b=c#d'],
-      ['urn:a', `https://a.example/${long}`],
+      [
+        'https://a.example?b=c#d',
+        'https://a.example/?f[x]=1',
+        'http://my_backend:8080/{x}',
+        'https://ä.example',
+      ],
+      ['urn:a', 'https://u:p@a.example/ä', 'https://a.example/\u0000', `https://a.example/${long}`],
     ],
     [
       'a harmless address',
@@ -81,8 +93,17 @@ describe('An address that is shown', () => {
     [
       'a name',
       (text) => NameUri.safeParse(text).success,
-      ['eu.europa.ec.eudi.pid.1', 'urn:eudi:pid:1'],
-      ['', ' javascript:alert(1)', 'blob:https://a.example/1', 'x'.repeat(2049)],
+      ['eu.europa.ec.eudi.pid.1', 'urn:eudi:pid:1', 'Student card', 'karte-ä', 'a|b'],
+      [
+        '',
+        ' ',
+        'a\nb',
+        '1:2',
+        'urn:karte:ä',
+        ' javascript:alert(1)',
+        'blob:https://a.example/1',
+        'x'.repeat(2049),
+      ],
     ],
   ];
   for (const [what, is, those, others] of rows) {
@@ -93,4 +114,15 @@ describe('An address that is shown', () => {
       it(`is not ${what}: "${text.slice(0, 50)}" (${text.length})`, () => expect(is(text)).to.equal(false));
     }
   }
+});
+
+describe('An issuer in other scripts', () => {
+  it('is stored with an A-label, and is the same issuer however a server writes it', () => {
+    expect(IssuerAddress.parse('https://münchen.example/realms/a')).to.equal(
+      'https://xn--mnchen-3ya.example/realms/a',
+    );
+    expect(isSameIssuer('https://münchen.example', 'https://xn--mnchen-3ya.example')).to.equal(true);
+    expect(isSameIssuer('https://as.example', 'https://as.example/')).to.equal(false);
+    expect(isSameIssuer('https://as.example', 'https://AS.example')).to.equal(false);
+  });
 });

@@ -1,0 +1,29 @@
+import 'reflect-metadata';
+import { describeFault } from '../../application/configuration-files/import-folder.ts';
+import type { Environment } from '../../config/import/placeholders.ts';
+import { checkFolderOffline } from '../offline-folder-check.ts';
+import { type Finding, fault, ok, warning } from './finding.ts';
+
+const CHECK = 'configuration';
+/** Each line names one fault; further ones are counted. */
+const MAX_LINES = 20;
+
+/** What a start makes of `CONFIG_FOLDER`, without what is stored. */
+export async function checkConfigurationFolder(
+  folder: string,
+  environment: Environment,
+): Promise<readonly Finding[]> {
+  const { faults, withheld, advice, documents } = await checkFolderOffline(folder, environment);
+  const lines = [
+    ...faults.map((each) => fault(CHECK, describeFault(each), 'a start fails until this is fixed')),
+    ...withheld.map((each) => fault(CHECK, describeFault(each), 'fix the file; docs/upgrading.md')),
+    ...advice.map((each) => warning(CHECK, describeFault(each), 'change the file as the message says')),
+  ];
+  const further = lines.length - MAX_LINES;
+  if (further > 0)
+    return [
+      ...lines.slice(0, MAX_LINES),
+      warning(CHECK, `${further} further messages about ${folder}`, `config check ${folder} names all`),
+    ];
+  return lines.length > 0 ? lines : [ok(CHECK, `${documents.size} tenants of ${folder} are imported`)];
+}

@@ -1,0 +1,493 @@
+import fc from 'fast-check';
+
+/** The parts of an OpenAPI 3.1 document that describe requests. */
+export type ApiDocument = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+};
+
+type Operation = {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: {
+    readonly required?: boolean;
+    readonly content: Readonly<Record<string, { readonly schema?: Schema }>>;
+  };
+};
+type Parameter = {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly schema?: Schema;
+};
+type Schema = boolean | { readonly [keyword: string]: unknown };
+
+/** Something that requests of the older release may contain and requests of the newer one may not. */
+export type Narrowing = {
+  /** Method and path, such as `POST /tenant`. */
+  readonly operation: string;
+  /** `parameter x`, `body`, or the dotted path of a property; `[]` stands for the items of an array. Empty: the operation. */
+  readonly place: string;
+  readonly problem: string;
+};
+
+/** A line of the changelog for it, with the problem in the place of a reason. */
+export function changelogLine({ operation, place, problem }: Narrowing): string {
+  return `- \`${operation}\`${place === '' ? '' : ` property \`${place}\``}: ${problem}`;
+}
+
+/** Allowed narrowings by operation; a place that ends with `*` stands for all that begin so. */
+export type AllowedNarrowing = { readonly operation: string; readonly place: string };
+
+/**
+ * Lines under *Breaking* of all versions above `release`, such as ``- `POST /x`, `PUT /x/{id}` property `a.b`: reason``.
+ * @param changelog text of `CHANGELOG.md`, the newest version first.
+ */
+export function allowedByChangelog(changelog: string, release: string): readonly AllowedNarrowing[] {
+  const allowed: AllowedNarrowing[] = [];
+  let isBreaking = false;
+  for (const line of changelog.split('\n')) {
+    const [, version] = /^## \[?v?(\S+?)\]?(?:\s|$)/.exec(line) ?? [];
+    if (version === release) break;
+    if (line.startsWith('#')) isBreaking = /^#{3} Breaking\b/.test(line);
+    const [, operations = '', place = '', reason = ''] =
+      /^- ((?:`[A-Z]+ [^`]+`(?:, )?)+)(?: property `([^`]+)`)?: (.*)$/.exec(line) ?? [];
+    if (!isBreaking || reason.trim() === '') continue;
+    for (const [, operation = ''] of operations.matchAll(/`([^`]+)`/g)) allowed.push({ operation, place });
+  }
+  return allowed;
+}
+
+export function isAllowed({ operation, place }: Narrowing, allowed: readonly AllowedNarrowing[]): boolean {
+  return allowed.some(
+    (each) =>
+      each.operation === operation &&
+      (each.place.endsWith('*') ? place.startsWith(each.place.slice(0, -1)) : place === each.place),
+  );
+}
+
+/** @returns where the newer document accepts less than the older one, in the order of the older document. */
+export function findRequestNarrowings(older: ApiDocument, newer: ApiDocument): readonly Narrowing[] {
+  const operations = new Map<string, Operation>();
+  for (const [path, item] of Object.entries(newer.paths)) {
+    for (const [method, operation] of Object.entries(item)) operations.set(nameOf(method, path), operation);
+  }
+  return Object.entries(older.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, before]) => {
+      const after = operations.get(nameOf(method, path));
+      const operation = `${method.toUpperCase()} ${path}`;
+      const report = (place: string, problem: string): Narrowing => ({ operation, place, problem });
+      if (after === undefined) return [report('', 'the operation is gone')];
+      const compare = new Comparison(older, newer);
+      return [...parameterNarrowings(before, after, compare), ...bodyNarrowings(before, after, compare)].map(
+        ({ place, problem }) => report(place, problem),
+      );
+    }),
+  );
+}
+
+/** Names of path parameters do not matter. */
+function nameOf(method: string, path: string): string {
+  return `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`;
+}
+
+type Problem = Pick<Narrowing, 'place' | 'problem'>;
+
+function parameterNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
+  const problems: Problem[] = [];
+  const was = before.parameters ?? [];
+  const is = (after.parameters ?? []).filter(({ in: where }) => where !== 'path');
+  const keyOf = (parameter: Parameter) => `${parameter.in} ${parameter.name}`.toLowerCase();
+  for (const parameter of was.filter(({ in: where }) => where !== 'path')) {
+    const place = `parameter ${parameter.name}`;
+    const other = is.find((each) => keyOf(each) === keyOf(parameter));
+    if (other === undefined) {
+      problems.push({ place, problem: 'the parameter is gone' });
+      continue;
+    }
+    problems.push(...compare.schemas(parameter.schema ?? true, other.schema ?? true, place));
+  }
+  for (const parameter of is) {
+    const former = was.find((each) => keyOf(each) === keyOf(parameter));
+    if (parameter.required === true && former?.required !== true)
+      problems.push({ place: `parameter ${parameter.name}`, problem: 'it is required now' });
+  }
+  return problems;
+}
+
+function bodyNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
+  const [was, is] = [before.requestBody, after.requestBody];
+  const problems: Problem[] = [];
+  if (is?.required === true && was?.required !== true)
+    problems.push({ place: 'body', problem: 'it is required now' });
+  for (const [type, { schema = true }] of Object.entries(was?.content ?? {})) {
+    const other = is?.content[type];
+    if (other === undefined) problems.push({ place: 'body', problem: `${type} is not accepted any more` });
+    else problems.push(...compare.schemas(schema, other.schema ?? true, ''));
+  }
+  return problems;
+}
+
+const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'];
+const LOWER_BOUNDS = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties', 'minContains'];
+const UPPER_BOUNDS = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties', 'maxContains'];
+const EXACT = ['pattern', 'format', 'multipleOf', 'uniqueItems', 'contentEncoding', 'not', 'contains'];
+
+const SAMPLES = 100;
+const WIDER = new Map<string, boolean>();
+
+/** Whether one pattern matches all samples of another one, which are the same at each run. */
+function isWider(pattern: string, other: string): boolean {
+  const pair = JSON.stringify([pattern, other]);
+  const result = WIDER.get(pair) ?? matchesSamples(pattern, other);
+  WIDER.set(pair, result);
+  return result;
+}
+
+function matchesSamples(pattern: string, other: string): boolean {
+  const [wide, narrow] = [new RegExp(pattern, 'u'), new RegExp(other, 'u')];
+  try {
+    const texts = fc.stringMatching(new RegExp(withoutLookaheads(other)), { maxLength: 100 });
+    return fc
+      .sample(texts, { numRuns: SAMPLES, seed: 1 })
+      .filter((text) => narrow.test(text))
+      .every((text) => wide.test(text));
+  } catch {
+    // The generator does not know every construct.
+    return false;
+  }
+}
+
+function withoutLookaheads(pattern: string): string {
+  const start = pattern.indexOf('(?!');
+  if (start < 0) return pattern;
+  let depth = 1;
+  let end = start + 3;
+  for (; depth > 0 && end < pattern.length; end++) {
+    if (pattern[end] === '(') depth++;
+    if (pattern[end] === ')') depth--;
+  }
+  return withoutLookaheads(pattern.slice(0, start) + pattern.slice(end));
+}
+
+const LOST_TYPE = 'not accepted any more are values of the type';
+
+const LOST_CONST = 'not accepted any more is';
+const LOST_VALUES = 'not accepted any more are';
+
+class Comparison {
+  readonly #older: ApiDocument;
+  readonly #newer: ApiDocument;
+  /** Pairs of references that are being compared, for schemas that contain themselves. */
+  readonly #open = new Set<string>();
+
+  constructor(older: ApiDocument, newer: ApiDocument) {
+    this.#older = older;
+    this.#newer = newer;
+  }
+
+  /** @returns why some value that `was` accepts is rejected by `is`; where that cannot be decided, it says so. */
+  schemas(was: Schema, is: Schema, place: string): readonly Problem[] {
+    const pair = JSON.stringify([refOf(was), refOf(is)]);
+    const isReference = refOf(was) !== undefined || refOf(is) !== undefined;
+    if (isReference && this.#open.has(pair)) return [];
+    if (isReference) this.#open.add(pair);
+    try {
+      return this.#compare(resolve(was, this.#older), resolve(is, this.#newer), place);
+    } finally {
+      if (isReference) this.#open.delete(pair);
+    }
+  }
+
+  #compare(was: Schema, is: Schema, place: string): readonly Problem[] {
+    const said = (problem: string): Problem[] => [{ place: place || 'body', problem }];
+    if (is === true || was === false || isNever(was)) return [];
+    if (is === false || isNever(is)) return said('it is not accepted any more');
+    if (was === true) return Object.keys(constraintsOf(is)).length === 0 ? [] : this.#compare({}, is, place);
+    for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
+      const [former] = [was[keyword]];
+      if (keyword === 'allOf' || !Array.isArray(former)) continue;
+      const rest = without(was, keyword);
+      return former.flatMap((branch: Schema) =>
+        this.schemas(merge(resolve(branch, this.#older), rest), is, place),
+      );
+    }
+    if (Array.isArray(was['allOf'])) {
+      const texts = was['allOf'].map((part) => JSON.stringify(part));
+      const parts = was['allOf']
+        .map((part: Schema) => resolve(part, this.#older))
+        .filter((part) => !isCondition(part));
+      // A part that both have narrows nothing.
+      const rest = Array.isArray(is['allOf'])
+        ? { ...is, allOf: is['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) }
+        : is;
+      return this.#compare(parts.reduce(merge, without(was, 'allOf')), rest, place);
+    }
+    const problems: Problem[] = [];
+    for (const keyword of ['if', 'then', 'else', 'dependentRequired'] as const) {
+      if (is[keyword] !== undefined && JSON.stringify(is[keyword]) !== JSON.stringify(was[keyword]))
+        problems.push(...said(`the condition ${keyword} ${JSON.stringify(is[keyword])} is new`));
+    }
+    if (Array.isArray(is['allOf']))
+      problems.push(...is['allOf'].flatMap((part: Schema) => this.schemas(was, part, place)));
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      const branches = is[keyword];
+      if (Array.isArray(branches)) problems.push(...this.#oneOf(was, branches, place));
+    }
+    return [...problems, ...this.#keywords(was, is, place, said)];
+  }
+
+  /** The branch that fits best speaks for all. */
+  #oneOf(was: Schema, branches: readonly Schema[], place: string): readonly Problem[] {
+    let best: readonly Problem[] | undefined;
+    let leastCost = Number.POSITIVE_INFINITY;
+    // A value of several types may need several branches.
+    const types = typeof was === 'object' ? typesOf(was) : TYPES;
+    if (
+      types.length > 1 &&
+      typeof was === 'object' &&
+      was['const'] === undefined &&
+      !Array.isArray(was['enum'])
+    ) {
+      const single = types.filter((type) => type !== 'integer' || !types.includes('number'));
+      return single.flatMap((type) => this.#oneOf({ ...was, type }, branches, place));
+    }
+    for (const branch of branches) {
+      const problems = this.schemas(was, branch, place);
+      if (problems.length === 0) return [];
+      // A branch for another type says nothing about what was narrowed.
+      const isOtherType = problems.some(
+        (each) => each.place === (place || 'body') && each.problem.startsWith(LOST_TYPE),
+      );
+      // The same goes for a branch that another value of a property selects.
+      const isOtherKind = problems.some(({ problem }) => problem.startsWith(LOST_CONST));
+      const cost = problems.length + (isOtherType ? 1_000 : 0) + (isOtherKind ? 500 : 0);
+      if (cost >= leastCost) continue;
+      [best, leastCost] = [problems, cost];
+    }
+    return best ?? [];
+  }
+
+  #keywords(
+    was: Exclude<Schema, boolean>,
+    is: Exclude<Schema, boolean>,
+    place: string,
+    said: (problem: string) => Problem[],
+  ): readonly Problem[] {
+    const problems: Problem[] = [];
+    const types = typesOf(was);
+    const lost = types.filter((type) => !acceptsType(typesOf(is), type));
+    if (lost.length > 0) return said(`${LOST_TYPE} ${lost.join(', ')}`);
+    const values = valuesOf(is);
+    if (values !== undefined) {
+      const former = valuesOf(was);
+      const missing = former?.filter((value) => !values.includes(value));
+      if (former === undefined) return said(`only ${values.join(', ')} is accepted now`);
+      if (missing !== undefined && missing.length > 0)
+        problems.push(...said(`${'const' in is ? LOST_CONST : LOST_VALUES} ${missing.join(', ')}`));
+    }
+    // Values that are listed one by one need no comparison of the rules for them.
+    if (valuesOf(was) !== undefined) return problems;
+    for (const keyword of LOWER_BOUNDS) {
+      const [from, to] = [was[keyword], is[keyword]];
+      if (typeof to !== 'number' || !concerns(keyword, types) || to <= LEAST(keyword)) continue;
+      if (typeof from !== 'number' || to > from)
+        problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
+    }
+    for (const keyword of UPPER_BOUNDS) {
+      const [from, to] = [was[keyword], is[keyword]];
+      if (typeof to !== 'number' || !concerns(keyword, types) || to >= Number.MAX_SAFE_INTEGER) continue;
+      if (typeof from !== 'number' || to < from)
+        problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
+    }
+    for (const keyword of EXACT) {
+      const [from, to] = [was[keyword], is[keyword]];
+      if (to === undefined || !concerns(keyword, types) || JSON.stringify(from) === JSON.stringify(to))
+        continue;
+      if (keyword === 'pattern' && typeof from === 'string' && isWider(String(to), from)) continue;
+      problems.push(
+        ...said(
+          `${keyword} is ${JSON.stringify(to)}, was ${from === undefined ? 'free' : JSON.stringify(from)}`,
+        ),
+      );
+    }
+    if (types.includes('object')) problems.push(...this.#objects(was, is, place));
+    if (types.includes('array')) problems.push(...this.#arrays(was, is, place));
+    return problems;
+  }
+
+  #objects(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, place: string): readonly Problem[] {
+    const problems: Problem[] = [];
+    const inside = (name: string) => (place === '' ? name : `${place}.${name}`);
+    const [before, after] = [propertiesOf(was), propertiesOf(is)];
+    const [restBefore, restAfter] = [restOf(was), restOf(is)];
+    for (const name of requiredOf(is)) {
+      if (!requiredOf(was).includes(name))
+        problems.push({ place: inside(name), problem: 'it is required now' });
+    }
+    for (const [name, schema] of Object.entries(before)) {
+      problems.push(...this.schemas(schema, after[name] ?? restAfter, inside(name)));
+    }
+    // A property that is new for the older document was accepted there as any other one.
+    if (restBefore !== false) {
+      for (const [name, schema] of Object.entries(after)) {
+        if (before[name] === undefined && typeof restBefore === 'object')
+          problems.push(...this.schemas(restBefore, schema, inside(name)));
+      }
+      if (restAfter === false)
+        problems.push({ place: place || 'body', problem: 'other properties are not accepted any more' });
+      else problems.push(...this.schemas(restBefore, restAfter, inside('*')));
+    }
+    if (is['propertyNames'] !== undefined)
+      problems.push(
+        ...this.schemas(
+          merge((was['propertyNames'] as Schema | undefined) ?? true, { type: 'string' }),
+          merge(is['propertyNames'] as Schema, { type: 'string' }),
+          inside('*'),
+        ),
+      );
+    return problems;
+  }
+
+  #arrays(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, place: string): readonly Problem[] {
+    const count = Math.max(headsOf(was)?.length ?? 0, headsOf(is)?.length ?? 0);
+    const problems = Array.from({ length: count }, (_, index) =>
+      this.schemas(itemOf(was, index), itemOf(is, index), `${place}[${index}]`),
+    ).flat();
+    const items = (was['items'] as Schema | undefined) ?? true;
+    return items === false
+      ? problems
+      : [...problems, ...this.schemas(items, (is['items'] as Schema | undefined) ?? true, `${place}[]`)];
+  }
+}
+
+function headsOf(schema: Exclude<Schema, boolean>): readonly Schema[] | undefined {
+  const { prefixItems } = schema;
+  return Array.isArray(prefixItems) ? prefixItems : undefined;
+}
+
+function itemOf(schema: Exclude<Schema, boolean>, index: number): Schema {
+  return headsOf(schema)?.[index] ?? (schema['items'] as Schema | undefined) ?? true;
+}
+
+function refOf(schema: Schema): string | undefined {
+  const ref = typeof schema === 'object' ? schema['$ref'] : undefined;
+  return typeof ref === 'string' ? ref : undefined;
+}
+
+function resolve(schema: Schema, document: ApiDocument): Schema {
+  const ref = refOf(schema);
+  if (ref === undefined) return schema;
+  const name = ref.replace('#/components/schemas/', '');
+  const target = document.components?.schemas?.[name];
+  if (target === undefined) throw new Error(`The API document has no schema ${ref}.`);
+  return merge(resolve(target, document), without(schema as Exclude<Schema, boolean>, '$ref'));
+}
+
+const ANNOTATIONS = [
+  'title',
+  'description',
+  'example',
+  'examples',
+  'default',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+  '$comment',
+];
+
+function constraintsOf(schema: Exclude<Schema, boolean>): Exclude<Schema, boolean> {
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ANNOTATIONS.includes(keyword)));
+}
+
+function without(schema: Exclude<Schema, boolean>, keyword: string): Exclude<Schema, boolean> {
+  const { [keyword]: _left, ...rest } = schema;
+  return rest;
+}
+
+/** Both have to be kept; where both say something, the first one counts. */
+function merge(one: Schema, other: Schema): Schema {
+  if (one === false || other === false) return false;
+  if (one === true) return other;
+  if (other === true) return one;
+  const types = typesOf(one).filter((type) => acceptsType(typesOf(other), type));
+  if (types.length === 0) return false;
+  const heads = headsOf(one) ?? headsOf(other);
+  return {
+    ...other,
+    ...one,
+    ...((one['type'] ?? other['type']) !== undefined && { type: types.length === 1 ? types[0] : types }),
+    // Rules for all items count for the first ones, too, where they stand in different parts.
+    ...(heads !== undefined && {
+      prefixItems: heads.map((head, index) =>
+        merge(head, itemOf(headsOf(one) === undefined ? one : other, index)),
+      ),
+    }),
+    ...((one['properties'] ?? other['properties']) !== undefined && {
+      properties: { ...propertiesOf(other), ...propertiesOf(one) },
+    }),
+    ...((one['required'] ?? other['required']) !== undefined && {
+      required: [...new Set([...requiredOf(one), ...requiredOf(other)])],
+    }),
+  };
+}
+
+function isCondition(schema: Schema): boolean {
+  return typeof schema === 'object' && 'if' in schema;
+}
+
+function isNever(schema: Schema): boolean {
+  const not = typeof schema === 'object' ? schema['not'] : undefined;
+  return not === true || (typeof not === 'object' && not !== null && Object.keys(not).length === 0);
+}
+
+function typesOf(schema: Exclude<Schema, boolean>): readonly string[] {
+  const { type } = schema;
+  if (typeof type === 'string') return [type];
+  if (Array.isArray(type)) return type as string[];
+  const values = Array.isArray(schema['enum'])
+    ? schema['enum']
+    : 'const' in schema
+      ? [schema['const']]
+      : undefined;
+  if (values === undefined) return TYPES;
+  return [
+    ...new Set(
+      values.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)),
+    ),
+  ];
+}
+
+function acceptsType(types: readonly string[], type: string): boolean {
+  return types.includes(type) || (type === 'integer' && types.includes('number'));
+}
+
+/** Listed values as JSON texts, since two listed objects are never the same. */
+function valuesOf(schema: Exclude<Schema, boolean>): readonly string[] | undefined {
+  if ('const' in schema) return [JSON.stringify(schema['const'])];
+  const { enum: values } = schema;
+  return Array.isArray(values) ? values.map((value) => JSON.stringify(value)) : undefined;
+}
+
+const LEAST = (keyword: string) =>
+  /^min(Length|Items|Properties|Contains)$/.test(keyword) ? 0 : -Number.MAX_SAFE_INTEGER;
+
+function concerns(keyword: string, types: readonly string[]): boolean {
+  if (/Length|pattern|format|contentEncoding/.test(keyword)) return types.includes('string');
+  if (/Items|[cC]ontains/.test(keyword)) return types.includes('array');
+  if (/Properties/.test(keyword)) return types.includes('object');
+  if (/imum|multipleOf/.test(keyword)) return types.includes('number') || types.includes('integer');
+  return true;
+}
+
+function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
+  return typeof schema === 'object' ? ((schema['properties'] ?? {}) as Record<string, Schema>) : {};
+}
+
+function requiredOf(schema: Schema): readonly string[] {
+  return typeof schema === 'object' && Array.isArray(schema['required']) ? schema['required'] : [];
+}
+
+/** Schema of properties that have none of their own. */
+function restOf(schema: Exclude<Schema, boolean>): Schema {
+  return (schema['additionalProperties'] as Schema | undefined) ?? true;
+}
