@@ -10,6 +10,7 @@ import {
   RotateKeyChain,
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
+import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
@@ -24,7 +25,8 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { readWritten } from '../../../domain/shared/read-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
-import { certify, certifyKey } from '../../support/test-certificates.ts';
+import type { HolderKey } from '../../support/raw-wallet.ts';
+import { certify, certifyKey, DOCUMENT_SIGNER } from '../../support/test-certificates.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { query } from '../verification-flow/kit.ts';
 
@@ -282,6 +284,34 @@ describe('Key chains', () => {
       const before = await new ListKeyChains(world).execute(caller());
       expect(await endOf(update(id, await wanted()))).to.equal(end);
       expect(await new ListKeyChains(world).execute(caller())).to.deep.equal(before);
+    });
+  }
+
+  for (const id of ['signing', 'access']) {
+    it(`are renewed once if the certificates of "${id}" have the critical basic constraints of release 0.1.0`, async () => {
+      const former = await get(id);
+      const outside = await certify({ name: 'CA', ca: true });
+      const jwk = former.active.key.publicJwk as HolderKey['jwk'];
+      const active = {
+        ...former.active,
+        certificates: [await certifyKey(jwk, { name: 'Leaf', by: outside })],
+        ...(id === 'signing' && {
+          documentSigner: [await certifyKey(jwk, { name: 'Leaf', by: outside, ...DOCUMENT_SIGNER })],
+        }),
+      };
+      await world.write((own) => own.keyChains.put({ ...former, active }));
+
+      const renewals = new RenewKeyChains({ ...world, log: world.log });
+      const runs = [await renewals.renew('acme' as TenantId, world.clock.now())];
+      runs.push(await renewals.renew('acme' as TenantId, world.clock.now()));
+
+      expect(runs.map(({ renewed }) => renewed)).to.deep.equal([1, 0]);
+      const renewed = await get(id);
+      expect(renewed.active.key).to.deep.equal(former.active.key);
+      expect(renewed.former?.map(({ certificates }) => certificates)).to.deep.equal([active.certificates]);
+      for (const certificate of [...renewed.active.certificates, ...(renewed.active.documentSigner ?? [])]) {
+        expect(Buffer.from(certificate, 'base64').toString('hex')).to.not.contain('0603551d13');
+      }
     });
   }
 
