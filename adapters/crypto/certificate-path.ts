@@ -1,4 +1,5 @@
 import { type Certificate, KEY_USAGE } from '../../domain/formats/der/certificate.ts';
+import { isSameName } from '../../domain/formats/der/name.ts';
 import { allowsPurpose, type CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import { CLOCK_TOLERANCE_MS } from '../../domain/shared/clock-tolerance.ts';
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
@@ -42,7 +43,7 @@ export function checkValidity(certificate: Certificate, now: Date): PathFault | 
 /** Whether names and key identifiers say that `issuer` made `certificate`. Anybody can write these. */
 export function namesIssuer(certificate: Certificate, issuer: Certificate): boolean {
   // RFC 5280 section 6.1.3 (a)(4)
-  if (certificate.issuer !== issuer.subject) return false;
+  if (!isSameName(certificate.issuer, issuer.subject)) return false;
   const { authorityKeyId } = certificate;
   // RFC 5280 section 4.2.1.1
   if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
@@ -81,7 +82,7 @@ export function isCa(certificate: Certificate): boolean {
 }
 
 export function isSelfIssued(certificate: Certificate): boolean {
-  return certificate.subject === certificate.issuer;
+  return isSameName(certificate.subject, certificate.issuer);
 }
 
 /**

@@ -23,7 +23,7 @@ export type Certificate = {
   readonly publicJwk?: PublicJwk;
   /** RFC 4514 string. */
   readonly subjectText: string;
-  /** Names as DER, hexadecimal: equal names are equal texts. */
+  /** Names as DER, hexadecimal; `isSameName` compares them. */
   readonly subject: string;
   readonly issuer: string;
   /** Both are times that can be compared, and the end is not before the beginning. */

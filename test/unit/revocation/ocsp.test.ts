@@ -48,7 +48,8 @@ describe('A responder that is asked about a certificate', () => {
     remote.answer = () => ({ status: 200, contentType: 'application/ocsp-response', body });
   };
   const ask = async (tenantId = 'acme'): Promise<string> => {
-    const subject = { serial: namesOf(leaf.certificate).serial, issuer: authority.certificate };
+    const { serial, issuer: issuerName } = namesOf(leaf.certificate);
+    const subject = { serial, issuerName, issuer: authority.certificate };
     try {
       return (await responders.ask(tenantId, RESPONDER, subject)).status;
     } catch (error) {
@@ -99,6 +100,9 @@ describe('A responder that is asked about a certificate', () => {
   it('may be one that the issuer certified for it', async () => {
     serve({ by: await responder() });
     expect(await ask()).to.equal('good');
+    clock.time += 2 * HOUR;
+    serve({ by: await responder({ by: { ...authority, name: 'AUTHORITY' } }), status: 'revoked' });
+    expect(await ask(), 'its issuer written in other case').to.equal('revoked');
   });
 
   const refused: Readonly<
