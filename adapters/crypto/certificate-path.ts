@@ -8,7 +8,7 @@ import type { RefusalReason } from '../../domain/shared/refusal.ts';
 export type PathFault = { readonly reason: RefusalReason; readonly detail: string };
 
 const ED25519 = '1.3.101.112';
-/** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519. */
+/** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519; RSASSA-PSS counts by its parameters. */
 const SIGNATURE_ALGORITHMS = new Set([
   '1.2.840.10045.4.3.2',
   '1.2.840.10045.4.3.3',
@@ -49,7 +49,8 @@ export function namesIssuer(certificate: Certificate, issuer: Certificate): bool
   if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
     if (authorityKeyId !== issuer.subjectKeyId) return false;
   }
-  return SIGNATURE_ALGORITHMS.has(certificate.signatureAlgorithm) && isStrong(issuer);
+  const { oid, pss } = certificate.signatureAlgorithm;
+  return (SIGNATURE_ALGORITHMS.has(oid) || pss !== undefined) && isStrong(issuer);
 }
 
 /**
@@ -66,13 +67,13 @@ export function isSigned(path: readonly Certificate[]): boolean {
 
 /** Whether its key, or who signed it, is of Edwards curves, to which the ECCG has not agreed (ARF 3.0 OIA_03). */
 export function isOfEdwards({ publicKey, signatureAlgorithm }: Certificate): boolean {
-  return publicKey.asymmetricKeyType === 'ed25519' || signatureAlgorithm === ED25519;
+  return publicKey.asymmetricKeyType === 'ed25519' || signatureAlgorithm.oid === ED25519;
 }
 
 /** The size of RSA keys was looked at when the certificate was read. */
 function isStrong({ publicKey }: Certificate): boolean {
   const { namedCurve = '' } = publicKey.asymmetricKeyDetails ?? {};
-  if (publicKey.asymmetricKeyType === 'rsa') return true;
+  if (publicKey.asymmetricKeyType === 'rsa' || publicKey.asymmetricKeyType === 'rsa-pss') return true;
   if (publicKey.asymmetricKeyType === 'ec') return CURVES.has(namedCurve);
   return publicKey.asymmetricKeyType === 'ed25519';
 }
@@ -145,7 +146,8 @@ export function checkLeaf(leaf: Certificate, purpose: CertificatePurpose): PathF
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) {
     return profileFault(leaf, 'no digitalSignature');
   }
-  if (leaf.publicJwk === undefined) return profileFault(leaf, 'unsupported key');
+  // Credentials and lists are signed by ECDSA and EdDSA alone, answers of responders also by RSA.
+  if (leaf.publicJwk === undefined && purpose !== 'OCSP answer') return profileFault(leaf, 'unsupported key');
   return checkPurpose(leaf, purpose);
 }
 

@@ -93,6 +93,17 @@ export class NodeCertificates extends Certificates {
     return found.verdict;
   }
 
+  override isResponder(responder: string, issuer: string, now: Date): boolean {
+    const [leaf, authority] = [this.#read(responder), this.#read(issuer)];
+    if (leaf === undefined || authority === undefined || !namesIssuer(leaf, authority)) return false;
+    const path = [leaf, authority];
+    return (
+      isSigned(path) &&
+      checkRights(path, 'OCSP answer') === undefined &&
+      firstExpired(path, now) === undefined
+    );
+  }
+
   override hasSigned(issuer: string, signed: IssuerSigned): boolean {
     const certificate = this.#read(issuer);
     return certificate !== undefined && isIssuerSigned(certificate, signed);

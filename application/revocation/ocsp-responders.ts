@@ -82,11 +82,13 @@ export class OcspResponders extends needs({
     };
     const { body } = await download(this.ports.remote, address, wanted, unavailable);
     const answer = readDer('the answer', () => readOcspResponse(body, authority, subject));
-    if (answer === undefined) throw unavailable('the answer is about other certificates');
+    if (answer === undefined) throw unusable('it is about other certificates');
     const now = this.ports.clock.now();
-    if (!this.#isSigned(answer, issuer, authority, now)) throw unavailable('who signed the answer may not');
+    if (!this.#isSigned(answer, issuer, authority, now))
+      throw unusable('its signer may not answer for the issuer, or its signature is invalid');
     const fault = answerFault(answer, now);
-    if (fault !== undefined) throw unavailable(fault);
+    // A certificate that was revoked stays revoked, however old the answer is.
+    if (fault !== undefined && answer.status !== 'revoked') throw unusable(fault);
     const { status, revokedAt, thisUpdate } = answer;
     const said = { status, thisUpdate, nextUpdate: answerEnds(answer), uri, fetchedAt: now };
     return revokedAt === undefined ? said : { ...said, revokedAt };
@@ -99,9 +101,12 @@ export class OcspResponders extends needs({
     return answer.certificates.some((responder) => {
       const certificate = readCertificate(Buffer.from(responder, 'base64'));
       if (certificate === undefined || !mayAnswer(certificate, authority)) return false;
-      const profile = { purpose: 'OCSP answer' } as const;
-      const verdict = certificates.validate([responder], [{ certificate: issuer }], now, profile);
-      return verdict.trusted && certificates.hasSigned(responder, answer);
+      return certificates.isResponder(responder, issuer, now) && certificates.hasSigned(responder, answer);
     });
   }
+}
+
+/** An answer came, and tells nothing of the certificate: for the report, in contrast to no answer. */
+function unusable(why: string): Refusal {
+  return unavailable(`unusable answer: ${why}`);
 }

@@ -9,13 +9,14 @@ import {
   readSequence,
   TAG,
 } from './reader.ts';
+import { readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { readTime } from './time.ts';
 
 /** What a responder says of one certificate (RFC 6960 section 4.2.1); nothing counts before the signature was verified. */
 export type OcspResponse = {
-  /** What is signed, by which algorithm (dotted object identifier), and the signature. */
+  /** What is signed, by which algorithm, and the signature. */
   readonly toBeSigned: Buffer;
-  readonly algorithm: string;
+  readonly algorithm: SignatureAlgorithm;
   readonly signature: Buffer;
   /** Certificates that came along, DER in standard base64: one of them may be that of the responder. */
   readonly certificates: readonly string[];
@@ -79,7 +80,7 @@ export function readOcspResponse(
   if (answer === undefined) return undefined;
   return {
     toBeSigned: toBeSigned.whole,
-    algorithm: readAlgorithm(algorithm),
+    algorithm: readSignatureAlgorithm(algorithm),
     signature: signature.content.subarray(1),
     certificates:
       certificates?.tag === 0xa0
@@ -87,13 +88,6 @@ export function readOcspResponse(
         : [],
     ...readAnswer(answer),
   };
-}
-
-/** RFC 6960 section 4.2.1: it stands outside of what is signed. */
-function readAlgorithm({ content }: DerElement): string {
-  const [oid, ...parameters] = readElements(content, MAX_PARTS);
-  if (oid?.tag !== TAG.oid || parameters.length > 1) throw new DerError('algorithm');
-  return readOid(oid.content);
 }
 
 /** Algorithm, names and number; some leave the parameters of SHA-1 out, and some write NULL. */

@@ -56,7 +56,7 @@ describe('The form of an answer of a responder', () => {
   it('has everything that it needs', () => {
     expect(about(answer(GOOD, BEGIN))).to.deep.equal({
       toBeSigned: data(answer(GOOD, BEGIN)),
-      algorithm: '1.2.840.10045.4.3.2',
+      algorithm: { oid: '1.2.840.10045.4.3.2' },
       signature: Buffer.from('signature'),
       certificates: [],
       status: 'good',
@@ -82,7 +82,7 @@ describe('The form of an answer of a responder', () => {
       read(basic(said, der(0x30, hex('06022a03'), hex('0500')), SIGNATURE, der(0xa0, der(0x30, one, two)))),
     ).to.deep.equal({
       toBeSigned: said,
-      algorithm: '1.2.3',
+      algorithm: { oid: '1.2.3' },
       signature: Buffer.from('signature'),
       certificates: [one, two].map((bytes) => bytes.toString('base64')),
       status: 'revoked',
