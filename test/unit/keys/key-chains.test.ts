@@ -25,7 +25,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { readWritten } from '../../../domain/shared/read-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
-import type { HolderKey } from '../../support/raw-wallet.ts';
+import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { certify, certifyKey, DOCUMENT_SIGNER } from '../../support/test-certificates.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { query } from '../verification-flow/kit.ts';
@@ -177,6 +177,14 @@ describe('Key chains', () => {
     ],
     ['a key that is none', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
     [
+      'a second key with a misspelt marker',
+      () => ({
+        usageType: 'access',
+        key: privateKey() + String(privateKey()).replace('-----BEGIN', '----BEGIN'),
+      }),
+      'invalid_input key',
+    ],
+    [
       'a key on another curve',
       () => ({ usageType: 'access', key: privateKey('secp256k1') }),
       'invalid_input key',
@@ -191,6 +199,20 @@ describe('Key chains', () => {
       'invalid_input certificates',
     ],
   ];
+  it('are imported from PEM with text around the key and its certificates', async () => {
+    const { jwk, privateKey: key } = newKey();
+    const root = await certify({ name: 'CA', ca: true });
+    const certificates = writePemCertificates([await certifyKey(jwk, { name: 'Access', by: root })]);
+    const text = 'Bag Attributes\n    localKeyID: 01\n';
+    await create({
+      id: 'brought',
+      usageType: 'access',
+      key: `${text}${key.export({ format: 'pem', type: 'pkcs8' })}# the end\n`,
+      certificates: `${text}${certificates}# the end\n`,
+    });
+    expect(writePemCertificates((await get('brought')).active.certificates)).to.equal(certificates);
+  });
+
   for (const [what, wanted, end] of refused) {
     it(`are not made with ${what}: ${end}`, async () => {
       expect(await endOf(create(await wanted()))).to.equal(end);
