@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { TrustAnchor } from '../../application/ports/certificates.ts';
 import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { normalizeName } from '../../domain/formats/der/name.ts';
 import { isCa } from './certificate-path.ts';
 
 /** Characters of base64; certificates have less than a quarter of it. */
@@ -17,7 +18,7 @@ export type AnchorIndex = {
   readonly pins: ReadonlySet<string>;
   /** Hashes of CA certificates. */
   readonly authorities: ReadonlySet<string>;
-  /** CA certificates, base64, by their subject. */
+  /** CA certificates, base64, by their normalized subject. */
   readonly bySubject: ReadonlyMap<string, readonly string[]>;
 };
 
@@ -38,8 +39,9 @@ export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
       continue;
     }
     authorities.add(certificate.hash);
-    const alike = bySubject.get(certificate.subject) ?? [];
-    bySubject.set(certificate.subject, alike);
+    const subject = normalizeName(certificate.subject);
+    const alike = bySubject.get(subject) ?? [];
+    bySubject.set(subject, alike);
     alike.push(base64);
   }
   const texts = anchors.map(({ certificate, pin = false }) => (pin ? `pin ${certificate}` : certificate));

@@ -1,4 +1,5 @@
 import { type Certificate, KEY_USAGE } from '../../domain/formats/der/certificate.ts';
+import { isSameName } from '../../domain/formats/der/name.ts';
 import { allowsPurpose, type CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import { CLOCK_TOLERANCE_MS } from '../../domain/shared/clock-tolerance.ts';
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
@@ -7,7 +8,7 @@ import type { RefusalReason } from '../../domain/shared/refusal.ts';
 export type PathFault = { readonly reason: RefusalReason; readonly detail: string };
 
 const ED25519 = '1.3.101.112';
-/** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519. */
+/** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519; RSASSA-PSS counts by its parameters. */
 const SIGNATURE_ALGORITHMS = new Set([
   '1.2.840.10045.4.3.2',
   '1.2.840.10045.4.3.3',
@@ -42,13 +43,14 @@ export function checkValidity(certificate: Certificate, now: Date): PathFault | 
 /** Whether names and key identifiers say that `issuer` made `certificate`. Anybody can write these. */
 export function namesIssuer(certificate: Certificate, issuer: Certificate): boolean {
   // RFC 5280 section 6.1.3 (a)(4)
-  if (certificate.issuer !== issuer.subject) return false;
+  if (!isSameName(certificate.issuer, issuer.subject)) return false;
   const { authorityKeyId } = certificate;
   // RFC 5280 section 4.2.1.1
   if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
     if (authorityKeyId !== issuer.subjectKeyId) return false;
   }
-  return SIGNATURE_ALGORITHMS.has(certificate.signatureAlgorithm) && isStrong(issuer);
+  const { oid, pss } = certificate.signatureAlgorithm;
+  return (SIGNATURE_ALGORITHMS.has(oid) || pss !== undefined) && isStrong(issuer);
 }
 
 /**
@@ -65,13 +67,13 @@ export function isSigned(path: readonly Certificate[]): boolean {
 
 /** Whether its key, or who signed it, is of Edwards curves, to which the ECCG has not agreed (ARF 3.0 OIA_03). */
 export function isOfEdwards({ publicKey, signatureAlgorithm }: Certificate): boolean {
-  return publicKey.asymmetricKeyType === 'ed25519' || signatureAlgorithm === ED25519;
+  return publicKey.asymmetricKeyType === 'ed25519' || signatureAlgorithm.oid === ED25519;
 }
 
 /** The size of RSA keys was looked at when the certificate was read. */
 function isStrong({ publicKey }: Certificate): boolean {
   const { namedCurve = '' } = publicKey.asymmetricKeyDetails ?? {};
-  if (publicKey.asymmetricKeyType === 'rsa') return true;
+  if (publicKey.asymmetricKeyType === 'rsa' || publicKey.asymmetricKeyType === 'rsa-pss') return true;
   if (publicKey.asymmetricKeyType === 'ec') return CURVES.has(namedCurve);
   return publicKey.asymmetricKeyType === 'ed25519';
 }
@@ -81,7 +83,7 @@ export function isCa(certificate: Certificate): boolean {
 }
 
 export function isSelfIssued(certificate: Certificate): boolean {
-  return certificate.subject === certificate.issuer;
+  return isSameName(certificate.subject, certificate.issuer);
 }
 
 /**
@@ -144,7 +146,8 @@ export function checkLeaf(leaf: Certificate, purpose: CertificatePurpose): PathF
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) {
     return profileFault(leaf, 'no digitalSignature');
   }
-  if (leaf.publicJwk === undefined) return profileFault(leaf, 'unsupported key');
+  // Credentials and lists are signed by ECDSA and EdDSA alone, answers of responders also by RSA.
+  if (leaf.publicJwk === undefined && purpose !== 'OCSP answer') return profileFault(leaf, 'unsupported key');
   return checkPurpose(leaf, purpose);
 }
 

@@ -9,6 +9,7 @@ import {
   type TrustAnchor,
 } from '../../application/ports/certificates.ts';
 import type { Certificate } from '../../domain/formats/der/certificate.ts';
+import { normalizeName } from '../../domain/formats/der/name.ts';
 import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import { type AnchorIndex, indexAnchors, parse } from './anchor-index.ts';
 import {
@@ -92,6 +93,17 @@ export class NodeCertificates extends Certificates {
     return found.verdict;
   }
 
+  override isResponder(responder: string, issuer: string, now: Date): boolean {
+    const [leaf, authority] = [this.#read(responder), this.#read(issuer)];
+    if (leaf === undefined || authority === undefined || !namesIssuer(leaf, authority)) return false;
+    const path = [leaf, authority];
+    return (
+      isSigned(path) &&
+      checkRights(path, 'OCSP answer') === undefined &&
+      firstExpired(path, now) === undefined
+    );
+  }
+
   override hasSigned(issuer: string, signed: IssuerSigned): boolean {
     const certificate = this.#read(issuer);
     return certificate !== undefined && isIssuerSigned(certificate, signed);
@@ -155,7 +167,7 @@ export class NodeCertificates extends Certificates {
       return fault === undefined ? accept([leaf], leaf) : refuse(fault.reason, fault.detail);
     }
     const authoritiesOf = (issuer: string) =>
-      (index.bySubject.get(issuer) ?? []).flatMap((base64) => this.#read(base64) ?? []);
+      (index.bySubject.get(normalizeName(issuer)) ?? []).flatMap((base64) => this.#read(base64) ?? []);
     return searchPath(chain, authoritiesOf, now, purpose);
   }
 }

@@ -1,6 +1,7 @@
-import { verify } from 'node:crypto';
+import { constants, type KeyObject, verify } from 'node:crypto';
 import type { IssuerSigned } from '../../application/ports/certificates.ts';
 import type { Certificate } from '../../domain/formats/der/certificate.ts';
+import type { PssParameters } from '../../domain/formats/der/signature-algorithm.ts';
 
 type Algorithm = { readonly key: string; readonly digest: string | null };
 
@@ -17,11 +18,31 @@ const ALGORITHMS = new Map<string, Algorithm>([
 
 /** Whether the key of a certificate signed this; the algorithm has to fit the key. */
 export function isIssuerSigned({ publicKey }: Certificate, signed: IssuerSigned): boolean {
-  const algorithm = ALGORITHMS.get(signed.algorithm);
-  if (algorithm === undefined || algorithm.key !== publicKey.asymmetricKeyType) return false;
   try {
-    return verify(algorithm.digest, signed.toBeSigned, publicKey, signed.signature);
+    return signed.algorithm.pss === undefined
+      ? isSignedPlainly(publicKey, signed)
+      : isSignedByPss(publicKey, signed, signed.algorithm.pss);
   } catch {
     return false;
   }
+}
+
+function isSignedPlainly(
+  key: KeyObject,
+  { algorithm: { oid }, toBeSigned, signature }: IssuerSigned,
+): boolean {
+  const algorithm = ALGORITHMS.get(oid);
+  if (algorithm === undefined || algorithm.key !== key.asymmetricKeyType) return false;
+  return verify(algorithm.digest, toBeSigned, key, signature);
+}
+
+/** RFC 4055 section 3: also with a key that is for PKCS #1 as well. */
+function isSignedByPss(
+  key: KeyObject,
+  { toBeSigned, signature }: IssuerSigned,
+  { hash, saltLength }: PssParameters,
+): boolean {
+  if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'rsa-pss') return false;
+  const padding = constants.RSA_PKCS1_PSS_PADDING;
+  return verify(hash, toBeSigned, { key, padding, saltLength }, signature);
 }

@@ -15,11 +15,8 @@ import {
 import type { CertificateRequest } from '../../application/ports/certificate-authority.ts';
 import { keyIdentifier } from '../../domain/keys/authority-address.ts';
 
-/** RFC 5280 section 4.2.1.9: critical, and a path length only where there is a path. */
-const CONSTRAINTS = {
-  ca: new BasicConstraintsExtension(true, 0, true),
-  leaf: new BasicConstraintsExtension(false, undefined, true),
-} as const;
+/** RFC 5280 section 4.2.1.9: the constraints of a CA are critical. */
+const CA_CONSTRAINTS = new BasicConstraintsExtension(true, 0, true);
 export const USAGES = {
   ca: new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
   leaf: new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
@@ -32,7 +29,9 @@ export const USAGES = {
 export function extensionsOf(request: CertificateRequest, issuerKeyId: string | undefined): Extension[] {
   const own = keyIdentifier(request.publicJwk);
   return [
-    CONSTRAINTS[request.kind],
+    // ISO/IEC 18013-5 table B.3 lists no basic constraints for document signers, and some mdoc readers reject a
+    // certificate with a critical extension that is not in the table.
+    ...(request.kind === 'ca' ? [CA_CONSTRAINTS] : []),
     USAGES[request.kind],
     new SubjectKeyIdentifierExtension(own),
     new AuthorityKeyIdentifierExtension(issuerKeyId ?? own),

@@ -18,6 +18,7 @@ import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
+import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { TenantConfiguration } from '../tenant-configuration.ts';
@@ -44,6 +45,7 @@ export const ADMINISTRATION = {
   signatures: Signatures,
   certificates: Certificates,
   certificateAuthority: CertificateAuthority,
+  signedXmlDocuments: SignedXmlDocuments,
   webhooks: Webhooks,
   remote: Remote,
 };

@@ -1,6 +1,7 @@
 import type { IssuedType } from '../../domain/registrar/coverage.ts';
 import type { RegistrationCertificateRequest } from '../../domain/registrar/registration-certificate-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
@@ -15,7 +16,7 @@ import {
 } from '../registrar/registration-certificate-checker.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { ListSigners } from '../trust-lists/list-signers.ts';
+import { type CertifiedList, ListSigners, type SignedBy } from '../trust-lists/list-signers.ts';
 
 const notAsked = () =>
   Promise.reject(new RegistrarError('unavailable', 'no registrar is asked during the import'));
@@ -34,13 +35,21 @@ export const NOT_ASKED: Registrar = {
  * was stored before. Lists of other tenants may be imported later.
  */
 export class OfflineListSigners extends ListSigners {
-  protected override async signerOf(tenantId: TenantId, uri: string): Promise<string | undefined> {
+  protected override async signerOf(tenantId: TenantId, uri: string): Promise<SignedBy> {
     const own = ownTrustListOf(uri, this.ports.settings.publicUrl);
-    if (own !== undefined) return own.tenantId === tenantId ? super.signerOf(tenantId, uri) : undefined;
+    if (own !== undefined) return own.tenantId === tenantId ? super.signerOf(tenantId, uri) : {};
     throw new TrustListRefusal(
       'unavailable',
       'an import fetches nothing, so give the certificate of its signer',
     );
+  }
+
+  protected override async read(
+    tenantId: TenantId,
+    certified: CertifiedList,
+  ): Promise<TrustList | undefined> {
+    const own = ownTrustListOf(certified.uri, this.ports.settings.publicUrl);
+    return own?.tenantId === tenantId ? super.read(tenantId, certified) : undefined;
   }
 }
 

@@ -9,9 +9,10 @@ import {
 } from '../../domain/issuance/issuance-configuration.ts';
 import { issuanceFindings } from '../../domain/issuance/issuance-findings.ts';
 import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
-import { invalidInput } from '../../domain/shared/failure.ts';
+import { type FieldError, invalidFields, invalidInput } from '../../domain/shared/failure.ts';
 import { contradictions } from '../../domain/shared/finding.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
+import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import type { TenantCaller } from '../caller.ts';
 import { requireKeyChain } from '../keys/key-references.ts';
 import { needs } from '../needs.ts';
@@ -21,7 +22,8 @@ import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { IssuerRegistration } from '../registrar/issuer-registration.ts';
-import { ListSigners } from '../trust-lists/list-signers.ts';
+import { findPurposeProblem, ListSigners, type NamedList } from '../trust-lists/list-signers.ts';
+import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 
 /** How the tenant issues; makes a default configuration when there is none. */
@@ -92,21 +94,51 @@ export class ReplaceIssuanceConfiguration extends needs({
 
   /** Certificates that a document brings say who signs its lists; else the signers of new lists are looked for, and pinned. */
   async #pinned(caller: TenantCaller, wanted: IssuanceConfigurationBody): Promise<IssuanceConfigurationBody> {
-    if (wanted.walletProviderTrustListCertificates.length > 0) return wanted;
     const before = await caller.configured.issuanceConfiguration();
     const known = before && withDefaults(before);
+    const isStored = (uri: string) => known?.walletProviderTrustLists.includes(uri) ?? false;
+    if (wanted.walletProviderTrustListCertificates.length > 0) {
+      await this.#assertWalletProviders(caller, wanted, isStored);
+      return wanted;
+    }
     const body = keepWalletListPins(wanted, known);
     const kept = body.walletProviderTrustListCertificates;
-    const isNew = (uri: string) => kept.length === 0 || !known?.walletProviderTrustLists.includes(uri);
-    const lists = body.walletProviderTrustLists.map((uri, index) => ({
-      uri,
-      path: `walletProviderTrustLists.${index}`,
-    }));
+    const isNew = (uri: string) => kept.length === 0 || !isStored(uri);
+    const lists = body.walletProviderTrustLists.map((uri, index): NamedList => {
+      const list = { uri, path: `walletProviderTrustLists.${index}` };
+      // A list that an earlier release stored stays accepted.
+      return isStored(uri) ? list : { ...list, purpose: WALLET_PROVIDERS };
+    });
     const pins = await this.ports.listSigners.pin(
       caller.tenantId,
       lists.filter(({ uri }) => isNew(uri)),
     );
     return { ...body, walletProviderTrustListCertificates: [...new Set([...kept, ...pins.values()])] };
+  }
+
+  /**
+   * New lists whose certificates the document gives. One that cannot be fetched now is accepted, as its signers are pinned.
+   * @throws Failure `invalid_input` for lists that have only other services.
+   */
+  async #assertWalletProviders(
+    { tenantId }: TenantCaller,
+    {
+      walletProviderTrustLists: uris,
+      walletProviderTrustListCertificates: certificates,
+    }: IssuanceConfigurationBody,
+    isStored: (uri: string) => boolean,
+  ): Promise<void> {
+    const signers = pinSigners(certificates);
+    const lists = uris.flatMap((uri, index) => (isStored(uri) ? [] : [{ uri, signers, index }]));
+    const inspected = await this.ports.listSigners.inspect(tenantId, lists);
+    const errors = inspected.flatMap((outcome, position): FieldError[] => {
+      if ('refusal' in outcome || outcome.list === undefined) return [];
+      const problem = findPurposeProblem(outcome.list, WALLET_PROVIDERS);
+      if (problem === undefined) return [];
+      const path = `walletProviderTrustLists.${lists[position]?.index}`;
+      return [{ path, message: `The trust list cannot be used: ${problem}.` }];
+    });
+    if (errors.length > 0) throw invalidFields(errors);
   }
 }
 

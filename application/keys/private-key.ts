@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { countPemMarkers } from '../../domain/formats/der/pem.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -56,6 +57,9 @@ function fromPem(text: string): KeyObject {
   if (message !== undefined) throw refused(message);
   if (more.length > 0)
     throw refused('Give one key and nothing else; certificates have a member of their own.');
+  // Text around the block is ignored (RFC 7468 section 2), and a second block with a misspelt marker is not.
+  if (countPemMarkers(text) !== 2 * labels.length)
+    throw refused(`${WANTED} as PEM; a marker of a block is misspelt or missing.`);
   // RFC 1421 section 4.6.1.1, which the former formats of OpenSSL use
   if (text.includes('Proc-Type: 4,ENCRYPTED')) throw refused(REFUSED_LABELS['ENCRYPTED PRIVATE KEY'] ?? '');
   return parse(() => createPrivateKey({ key: text, format: 'pem' }), `${WANTED} as PEM; this one is broken.`);

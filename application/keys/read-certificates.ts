@@ -1,4 +1,5 @@
 import { type Certificate, KEY_USAGE, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { isSameName } from '../../domain/formats/der/name.ts';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
 import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
 import { READER_AUTHENTICATION } from '../../domain/keys/certificate-purpose.ts';
@@ -126,5 +127,5 @@ function linkFault(
 }
 
 function isSelfSigned({ x509, publicKey, subject, issuer }: Certificate): boolean {
-  return subject === issuer && x509.verify(publicKey);
+  return isSameName(subject, issuer) && x509.verify(publicKey);
 }

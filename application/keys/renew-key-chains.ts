@@ -1,6 +1,12 @@
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { type DueStep, dueStep, isExtendable, withoutEnded } from '../../domain/keys/rotation.ts';
+import {
+  type DueStep,
+  dueStep,
+  isCertifiedByOldProfile,
+  isExtendable,
+  withoutEnded,
+} from '../../domain/keys/rotation.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
@@ -91,7 +97,10 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     const due = chain && dueStep(chain, now);
     if (chain === undefined || due === undefined) return undefined;
     const { root } = chain;
-    if (root === undefined || (due === 'renewal' && !isExtendable(chain, root, now))) return 'stuck';
+    const isWorthwhile =
+      root !== undefined &&
+      (due === 'rotation' || isCertifiedByOldProfile(chain, now) || isExtendable(chain, root, now));
+    if (!isWorthwhile) return 'stuck';
     try {
       await renewLeaf(this.ports, chain, { step: due, by: SYSTEM });
       return due;

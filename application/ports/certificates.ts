@@ -1,3 +1,4 @@
+import type { SignatureAlgorithm } from '../../domain/formats/der/signature-algorithm.ts';
 import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
@@ -48,8 +49,7 @@ export type ChainProfile = {
 /** What an authority signed beside certificates. */
 export type IssuerSigned = {
   readonly toBeSigned: Buffer;
-  /** Dotted object identifier. */
-  readonly algorithm: string;
+  readonly algorithm: SignatureAlgorithm;
   readonly signature: Buffer;
 };
 
@@ -64,6 +64,13 @@ export abstract class Certificates {
     now: Date,
     profile: ChainProfile,
   ): ChainVerdict;
+
+  /**
+   * Whether the issuer itself certified a key for OCSP answers, and both certificates are valid (RFC 6960 section 4.2.2.2).
+   * @param responder DER, standard base64.
+   * @param issuer DER, standard base64: a certificate of a valid path.
+   */
+  abstract isResponder(responder: string, issuer: string, now: Date): boolean;
 
   /** @param issuer DER, standard base64: a certificate of a path that holds. */
   abstract hasSigned(issuer: string, signed: IssuerSigned): boolean;

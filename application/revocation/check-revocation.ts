@@ -1,3 +1,4 @@
+import type { OcspSubject } from '../../domain/formats/der/ocsp.ts';
 import { DerError } from '../../domain/formats/der/reader.ts';
 import { type RevocationSources, revocationSourcesOf } from '../../domain/formats/der/revocation-sources.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -85,7 +86,7 @@ export class RevocationChecker extends needs({
     // Lists tell nobody which certificate is looked at, so a responder is asked where no list is named.
     const responders = sources.points.length > 0 ? [] : sources.responders.slice(0, MAX_TRIED);
     for (const address of responders) {
-      const answer = await this.#answer(tenantId, address, { serial: sources.serial, issuer: link.issuer });
+      const answer = await this.#answer(tenantId, address, { ...sources, issuer: link.issuer });
       if (typeof answer === 'string') faults.push(`${named(address)} (${answer})`);
       else if (answer.status === 'good')
         return `${name}: good, says ${named(address)} at ${answer.thisUpdate.toISOString()}`;
@@ -98,7 +99,7 @@ export class RevocationChecker extends needs({
     throw new Refusal('revocation_unavailable', `${name}: ${why}`);
   }
 
-  async #answer(tenantId: string, address: string, subject: { serial: Buffer; issuer: string }) {
+  async #answer(tenantId: string, address: string, subject: OcspSubject & { issuer: string }) {
     try {
       return await this.ports.ocspResponders.ask(tenantId, address, subject);
     } catch (error) {

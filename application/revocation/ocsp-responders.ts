@@ -1,6 +1,11 @@
 import { hash } from 'node:crypto';
 import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
-import { makeOcspRequest, type OcspResponse, readOcspResponse } from '../../domain/formats/der/ocsp.ts';
+import {
+  makeOcspRequest,
+  type OcspResponse,
+  type OcspSubject,
+  readOcspResponse,
+} from '../../domain/formats/der/ocsp.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import {
   answerEnds,
@@ -27,8 +32,8 @@ export type OcspAnswer = Pick<OcspResponse, 'status' | 'revokedAt' | 'thisUpdate
   readonly fetchedAt: Date;
 };
 
-/** The one that is asked about: its serial number, and the certificate of its issuer, DER in standard base64. */
-type Subject = { readonly serial: Buffer; readonly issuer: string };
+/** The certificate that is asked about, and the certificate of its issuer, DER in standard base64. */
+type Subject = OcspSubject & { readonly issuer: string };
 
 /** Responders (RFC 6960): asked once for all who wait, verified, their answers kept for an hour at most, per tenant. */
 export class OcspResponders extends needs({
@@ -60,11 +65,12 @@ export class OcspResponders extends needs({
     return this.#answers.fetch(key, () => this.#load(tenantId, uri, subject));
   }
 
-  async #load(tenantId: string, uri: string, { serial, issuer }: Subject): Promise<OcspAnswer> {
+  async #load(tenantId: string, uri: string, subject: Subject): Promise<OcspAnswer> {
+    const { issuer } = subject;
     const authority = readCertificate(Buffer.from(issuer, 'base64'));
     if (authority === undefined) throw unavailable('issuer');
     // RFC 6960 appendix A.1: by GET, as short requests are; such answers may be kept by caches on the way.
-    const request = encodeURIComponent(makeOcspRequest(authority, serial).toString('base64'));
+    const request = encodeURIComponent(makeOcspRequest(authority, subject).toString('base64'));
     const address = `${uri.replace(/\/$/, '')}/${request}`;
     const wanted = {
       tenantId,
@@ -75,12 +81,14 @@ export class OcspResponders extends needs({
       followsRedirects: false,
     };
     const { body } = await download(this.ports.remote, address, wanted, unavailable);
-    const answer = readDer('the answer', () => readOcspResponse(body, authority, serial));
-    if (answer === undefined) throw unavailable('the answer is about other certificates');
+    const answer = readDer('the answer', () => readOcspResponse(body, authority, subject));
+    if (answer === undefined) throw unusable('it is about other certificates');
     const now = this.ports.clock.now();
-    if (!this.#isSigned(answer, issuer, authority, now)) throw unavailable('who signed the answer may not');
+    if (!this.#isSigned(answer, issuer, authority, now))
+      throw unusable('its signer may not answer for the issuer, or its signature is invalid');
     const fault = answerFault(answer, now);
-    if (fault !== undefined) throw unavailable(fault);
+    // A certificate that was revoked stays revoked, however old the answer is.
+    if (fault !== undefined && answer.status !== 'revoked') throw unusable(fault);
     const { status, revokedAt, thisUpdate } = answer;
     const said = { status, thisUpdate, nextUpdate: answerEnds(answer), uri, fetchedAt: now };
     return revokedAt === undefined ? said : { ...said, revokedAt };
@@ -93,9 +101,12 @@ export class OcspResponders extends needs({
     return answer.certificates.some((responder) => {
       const certificate = readCertificate(Buffer.from(responder, 'base64'));
       if (certificate === undefined || !mayAnswer(certificate, authority)) return false;
-      const profile = { purpose: 'OCSP answer' } as const;
-      const verdict = certificates.validate([responder], [{ certificate: issuer }], now, profile);
-      return verdict.trusted && certificates.hasSigned(responder, answer);
+      return certificates.isResponder(responder, issuer, now) && certificates.hasSigned(responder, answer);
     });
   }
+}
+
+/** An answer came, and tells nothing of the certificate: for the report, in contrast to no answer. */
+function unusable(why: string): Refusal {
+  return unavailable(`unusable answer: ${why}`);
 }

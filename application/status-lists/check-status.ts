@@ -1,5 +1,6 @@
 import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import { isOfSameIssuer } from '../../domain/keys/same-issuer.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
@@ -27,7 +28,7 @@ export type StatusQuestion = {
   readonly agreedOnly?: boolean;
   /** The chain of the credential, DER in standard base64, leaf first, and what validated it. */
   readonly chain: readonly string[];
-  readonly issuer: Pick<Trusted, 'anchor'>;
+  readonly issuer: Pick<Trusted, 'anchor'> & Partial<Pick<Trusted, 'names'>>;
   readonly anchors: readonly TrustAnchor[];
   /** What that chain was validated for. */
   readonly purpose: CertificatePurpose;
@@ -127,7 +128,27 @@ export class StatusChecker extends needs({
     // HAIP 1.0 section 6.1.1: the chain of the token is held to as much as that of the credential.
     if (isIssuer) return haip !== true || this.#isTrusted(signer, question) ? 'issuer' : undefined;
     const verdict = this.#verdictOf(signer, anchors, purposesOf(question), question);
-    return verdict?.anchor === issuer.anchor ? verdict : undefined;
+    if (verdict?.anchor === issuer.anchor) return verdict;
+    return this.#laterSignerOf(signer, anchors, question);
+  }
+
+  /**
+   * A later document signer of the same issuer speaks for the credentials of the earlier one: its chain is valid for the
+   * purpose of the credential and ends at the same anchor. Document signers have the extended key usage of their format
+   * and not that of status lists, and are replaced after weeks or months.
+   */
+  #laterSignerOf(
+    signer: readonly string[],
+    anchors: readonly TrustAnchor[],
+    question: Pick<StatusQuestion, 'chain' | 'issuer' | 'purpose' | 'haip' | 'agreedOnly'>,
+  ): Trusted | undefined {
+    const { chain, issuer, purpose } = question;
+    const verdict = this.#verdictOf(signer, anchors, [purpose], question);
+    if (verdict?.anchor !== issuer.anchor || verdict.isPin === true) return undefined;
+    if (!isOfSameIssuer(signer[0], chain[0])) return undefined;
+    const { names = [] } = issuer;
+    const sharesName = names.length === 0 || names.some((name) => verdict.names.includes(name));
+    return sharesName ? verdict : undefined;
   }
 
   #verdictOf(
@@ -159,11 +180,17 @@ export class StatusChecker extends needs({
   #revokerOf(
     signer: readonly string[],
     revocation: readonly TrustAnchor[],
-    question: Pick<StatusQuestion, 'chain' | 'purpose' | 'haip' | 'agreedOnly' | 'isSignerForgotten'>,
+    question: Pick<
+      StatusQuestion,
+      'chain' | 'issuer' | 'purpose' | 'haip' | 'agreedOnly' | 'isSignerForgotten'
+    >,
   ): Trusted | undefined {
     const isIssuer = signer[0] !== undefined && signer[0] === question.chain[0];
     const purposes = isIssuer ? [question.purpose] : purposesOf(question);
-    return this.#verdictOf(signer, revocation, purposes, question);
+    return (
+      this.#verdictOf(signer, revocation, purposes, question) ??
+      this.#laterSignerOf(signer, revocation, question)
+    );
   }
 
   /** A list of this service speaks for the credentials of its own tenant only (Token Status List section 11.3). */

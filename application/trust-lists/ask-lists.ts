@@ -100,7 +100,11 @@ function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSo
   return sources;
 }
 
-async function inTime(list: Promise<TrustList>, until: number): Promise<TrustList> {
+/**
+ * @param until in milliseconds of `performance.now()`.
+ * @throws TrustListRefusal `unavailable` when the time is over.
+ */
+export async function inTime<T>(list: Promise<T>, until: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     const refuse = () => reject(new TrustListRefusal('unavailable', 'it is still being read'));

@@ -7,7 +7,8 @@ import { type Remote, RemoteError, type RemoteResponse } from '../ports/remote.t
 import { SingleFlight } from '../single-flight.ts';
 import { SharedLists } from './shared-lists.ts';
 
-const TIMEOUT_MS = 5_000;
+/** Limits one download of a list. */
+export const LIST_TIMEOUT_MS = 5_000;
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
 const MAX_FAILURE_BYTES = 8 * 1024 * 1024;
 /** An error with where it happened. */
@@ -163,7 +164,7 @@ export async function download(
   { accept, isSigned = false, followsRedirects = true, ...wanted }: Wanted,
   refusal: (why: string) => Error,
 ): Promise<RemoteResponse> {
-  const sent = { method: 'GET', headers: { accept }, timeoutMs: TIMEOUT_MS } as const;
+  const sent = { method: 'GET', headers: { accept }, timeoutMs: LIST_TIMEOUT_MS } as const;
   const options = { ...wanted, ...sent, isSigned, followsRedirects };
   const answer = await remote.request(uri, options).catch((error: unknown) => {
     throw error instanceof RemoteError ? refusal(error.reason) : error;

@@ -2,7 +2,14 @@ import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { isJsonObject } from '../../domain/shared/json.ts';
-import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
+import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { documentOf, type PublishedList } from '../../domain/trust-lists/published-list.ts';
+import {
+  hasServicesFor,
+  type TrustPurpose,
+  WALLET_PROVIDERS,
+} from '../../domain/trust-lists/select-certificates.ts';
 import { openSignedList } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { needs } from '../needs.ts';
@@ -11,12 +18,29 @@ import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
-import { Store } from '../ports/store.ts';
-import { compactText, downloadTrustList, isXml } from './open-list.ts';
-import { pinSigners, verifyTrustList } from './verify-trust-list.ts';
+import { SignedXmlDocuments } from '../ports/signed-xml.ts';
+import { Store, StoreUnavailable } from '../ports/store.ts';
+import { inTime } from './ask-lists.ts';
+import { LIST_TIMEOUT_MS } from './fetched-lists.ts';
+import { compactText, downloadTrustList, isXml, openList } from './open-list.ts';
+import { type PinnedSigners, pinSigners, verifyTrustList } from './verify-trust-list.ts';
 
 /** A list as a configuration names it: its address, and where that stands. */
-export type NamedList = { readonly uri: string; readonly path: string };
+export type NamedList = {
+  readonly uri: string;
+  readonly path: string;
+  /** A list that has only services for other purposes is rejected. */
+  readonly purpose?: TrustPurpose;
+};
+
+/** A list whose signers a configuration names. */
+export type CertifiedList = { readonly uri: string; readonly signers: PinnedSigners };
+
+/** `list` is undefined where nothing can be said, such as in an import, which fetches nothing. */
+export type InspectedList = { readonly list: TrustList | undefined } | { readonly refusal: TrustListRefusal };
+
+/** The signer (PEM) and the content of a list; no signer for a list of this service. */
+export type SignedBy = { readonly pem?: string; readonly list?: TrustList };
 
 /**
  * Who signs the lists that a configuration names without saying so: they are fetched when it is written, and their signers
@@ -28,6 +52,7 @@ export class ListSigners extends needs({
   remote: Remote,
   signatures: Signatures,
   certificates: Certificates,
+  signedXmlDocuments: SignedXmlDocuments,
   clock: Clock,
 }) {
   /**
@@ -37,9 +62,12 @@ export class ListSigners extends needs({
   async pin(tenantId: TenantId, lists: readonly NamedList[]): Promise<ReadonlyMap<string, string>> {
     const errors: FieldError[] = [];
     const pins = await Promise.all(
-      lists.map(async ({ uri, path }) => {
+      lists.map(async ({ uri, path, purpose }) => {
         try {
-          return [uri, await this.signerOf(tenantId, uri)] as const;
+          const { pem, list } = await this.signerOf(tenantId, uri);
+          const problem = list && purpose && findPurposeProblem(list, purpose);
+          if (problem !== undefined) throw new TrustListRefusal('another_list', problem);
+          return [uri, pem] as const;
         } catch (error) {
           if (!(error instanceof TrustListRefusal)) throw error;
           errors.push({ path, message: `The trust list cannot be used: ${error.message}.` });
@@ -51,16 +79,50 @@ export class ListSigners extends needs({
     return new Map(pins.flatMap(([uri, pem]) => (pem === undefined ? [] : [[uri, pem] as const])));
   }
 
-  /** @returns undefined for a list of this service. @throws TrustListRefusal */
-  protected async signerOf(tenantId: TenantId, uri: string): Promise<string | undefined> {
-    const { store, settings, remote, clock } = this.ports;
+  /**
+   * Verifies lists under the signers that a configuration names, all at the same time and no longer than one download may take.
+   * Nothing is cached, so a list that is repaired afterwards counts at once.
+   */
+  async inspect(tenantId: TenantId, lists: readonly CertifiedList[]): Promise<readonly InspectedList[]> {
+    const until = performance.now() + LIST_TIMEOUT_MS;
+    return Promise.all(
+      lists.map(async (certified): Promise<InspectedList> => {
+        try {
+          return { list: await inTime(this.read(tenantId, certified), until) };
+        } catch (error) {
+          if (error instanceof StoreUnavailable) throw error;
+          const isRefusal = error instanceof TrustListRefusal;
+          return {
+            refusal: isRefusal ? error : new TrustListRefusal('unavailable', 'it cannot be read here'),
+          };
+        }
+      }),
+    );
+  }
+
+  /** @throws TrustListRefusal */
+  protected async read(tenantId: TenantId, { uri, signers }: CertifiedList): Promise<TrustList | undefined> {
+    const { settings, remote, clock } = this.ports;
     const own = ownTrustListOf(uri, settings.publicUrl);
-    if (own !== undefined) {
-      const published = await store.read(own.tenantId).trustList(own.listId);
-      if (published === undefined)
-        throw new TrustListRefusal('unavailable', 'this service publishes no such list');
-      return undefined;
-    }
+    if (own !== undefined) return readTrustList(documentOf(await this.#published(own)), clock.now());
+    // The configuration is rejected for the missing certificates.
+    if (signers.anchors.length === 0) return undefined;
+    const bytes = await downloadTrustList(remote, tenantId, uri);
+    const { list } = await openList(this.ports, bytes, signers, { now: clock.now(), tenantId });
+    return list;
+  }
+
+  async #published({ tenantId, listId }: OwnTrustList): Promise<Pick<PublishedList, 'jwt'>> {
+    const published = await this.ports.store.read(tenantId).trustList(listId);
+    if (published !== undefined) return published;
+    throw new TrustListRefusal('unavailable', 'this service publishes no such list');
+  }
+
+  /** @throws TrustListRefusal */
+  protected async signerOf(tenantId: TenantId, uri: string): Promise<SignedBy> {
+    const { settings, remote, clock } = this.ports;
+    const own = ownTrustListOf(uri, settings.publicUrl);
+    if (own !== undefined) return contentOf(await this.#published(own), clock.now());
     const bytes = await downloadTrustList(remote, tenantId, uri);
     // TS 119 612: whoever signs it stands in the list of lists, and is not learnt from the list itself
     if (isXml(bytes))
@@ -81,8 +143,26 @@ export class ListSigners extends needs({
         'it only points to other lists; name it in trustAnchors, with follow',
       );
     }
-    return pem;
+    return { pem, list };
   }
+}
+
+/** A list of this service that has expired is signed again by a job, and is accepted until then. */
+function contentOf(published: Pick<PublishedList, 'jwt'>, now: Date): SignedBy {
+  try {
+    return { list: readTrustList(documentOf(published), now) };
+  } catch (error) {
+    if (error instanceof TrustListRefusal) return {};
+    throw error;
+  }
+}
+
+/** @returns which kind of list is needed, for a list that has only services for other purposes. */
+export function findPurposeProblem(list: TrustList, purpose: TrustPurpose): string | undefined {
+  if (hasServicesFor(list, purpose)) return undefined;
+  const entities = purpose === WALLET_PROVIDERS ? 'wallet providers' : 'issuers of credentials';
+  const types = purpose.services.map(({ issuance }) => issuance).join(' or ');
+  return `it is not a list of ${entities}, which has services of the type ${types}`;
 }
 
 /** TS 119 602 section 6.3.13 */

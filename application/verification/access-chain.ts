@@ -1,4 +1,5 @@
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { isSameName } from '../../domain/formats/der/name.ts';
 import { type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
@@ -81,7 +82,7 @@ function clientIdOf(chain: KeyChain): string {
   const [leaf = ''] = signingChain(chain);
   const certificate = readCertificate(Buffer.from(leaf, 'base64'));
   // HAIP 1.0 section 5: wallets refuse a request that is signed under a self-signed certificate.
-  if (certificate === undefined || certificate.subject === certificate.issuer) {
+  if (certificate === undefined || isSameName(certificate.subject, certificate.issuer)) {
     throw invalidInput(
       'accessKeyChainId',
       `The certificate of the key chain "${chain.id}" is self-signed. Wallets want one that a CA issued.`,

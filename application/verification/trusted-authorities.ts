@@ -56,9 +56,9 @@ function listsOf(
 }
 
 /**
- * Which of these key identifiers belong to an anchor that vouches for a chain (OpenID4VP 1.0 section 6.1.1, `aki`).
- * What certificates of the chain say of themselves counts for nothing: everybody below an anchor may write there what
- * he likes.
+ * Which of these key identifiers belong to an authority of the validated chain: the anchor, or one between it and the
+ * signer (OpenID4VP 1.0 section 6.1.1.1). The identifier of an anchor belongs to that anchor alone, because an authority
+ * below another anchor could claim it.
  */
 function keyIdsOf(
   certificates: Certificates,
@@ -67,11 +67,20 @@ function keyIdsOf(
   { chain, purpose }: TrustedChain,
   now: Date,
 ): readonly string[] {
+  if (asked.length === 0) return [];
   const known = madeOnce(ANCHORS_BY_KEY_ID, trust, () => anchorsByKeyId(trust.anchors));
+  const verdict = certificates.validate(chain, trust.anchors, now, { purpose });
+  const between = new Set(verdict.trusted ? chain.slice(1, verdict.below).flatMap(keyIdIn) : []);
   return asked.filter((keyId) => {
     const anchors = known.get(keyId);
-    return anchors !== undefined && certificates.validate(chain, anchors, now, { purpose }).trusted;
+    if (anchors === undefined) return between.has(keyId);
+    return certificates.validate(chain, anchors, now, { purpose }).trusted;
   });
+}
+
+function keyIdIn(base64: string): readonly string[] {
+  const certificate = readCertificate(Buffer.from(base64, 'base64'));
+  return certificate === undefined ? [] : [keyIdentifierOf(certificate)];
 }
 
 const ANCHORS_BY_KEY_ID = new WeakMap<IssuerTrust, ReadonlyMap<string, readonly TrustAnchor[]>>();

@@ -1,4 +1,5 @@
 import { readCertificate } from '../formats/der/certificate.ts';
+import { isSameName } from '../formats/der/name.ts';
 import type { FieldError } from '../shared/failure.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import { broughtCertificateFindings } from './brought-certificate-findings.ts';
@@ -69,5 +70,5 @@ function anchorFindings({ usages, active }: KeyChain): Finding[] {
 
 function isSelfIssued(der: string): boolean {
   const certificate = readCertificate(Buffer.from(der, 'base64'));
-  return certificate !== undefined && certificate.subject === certificate.issuer;
+  return certificate !== undefined && isSameName(certificate.subject, certificate.issuer);
 }

@@ -1,3 +1,4 @@
+import { readCertificate } from '../formats/der/certificate.ts';
 import { defined } from '../shared/defined.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
@@ -61,8 +62,25 @@ export function dueStep(chain: KeyChain, now: Date): DueStep | undefined {
   const since = chain.lastRotatedAt ?? chain.createdAt;
   const rotateAt = since.getTime() + chain.rotationIntervalDays * DAY_MS;
   if (chain.rotationEnabled && now.getTime() >= rotateAt) return 'rotation';
+  if (isCertifiedByOldProfile(chain, now)) return 'renewal';
   const days = chain.root === undefined ? REMINDER_DAYS : Math.min(RENEWAL_DAYS, chain.certValidityDays / 3);
   return now.getTime() >= chain.active.notAfter.getTime() - days * DAY_MS ? 'renewal' : undefined;
+}
+
+/**
+ * Whether the internal CA certified the active leaf with basic constraints, as release 0.1.0 did, and can certify it
+ * again. Some mdoc readers and wallets reject critical basic constraints in an end-entity certificate.
+ */
+export function isCertifiedByOldProfile(chain: KeyChain, now: Date): boolean {
+  const { root, usages, active } = chain;
+  if (root === undefined || root.notAfter <= now) return false;
+  if (!usages.includes('signing') && !usages.includes('access')) return false;
+  if (countedFormerLeaves(chain, now).length >= MAX_FORMER_LEAVES) return false;
+  return [active.certificates[0], active.documentSigner?.[0]].some(
+    (certificate) =>
+      certificate !== undefined &&
+      readCertificate(Buffer.from(certificate, 'base64'))?.basicConstraints?.critical === true,
+  );
 }
 
 /**
@@ -141,8 +159,9 @@ function formerLeaf({ active, root }: KeyChain, now: Date): FormerLeaf {
 }
 
 /** @returns the former leaves that still count. */
-function assertRoom({ id, former = [] }: KeyChain, now: Date): readonly FormerLeaf[] {
-  const kept = former.filter((leaf) => leaf.keptUntil > now);
+function assertRoom(chain: KeyChain, now: Date): readonly FormerLeaf[] {
+  const { id } = chain;
+  const kept = countedFormerLeaves(chain, now);
   if (kept.length < MAX_FORMER_LEAVES) return kept;
   const first = Math.min(...kept.map(({ keptUntil }) => keptUntil.getTime()));
   throw new Failure(
@@ -150,4 +169,8 @@ function assertRoom({ id, former = [] }: KeyChain, now: Date): readonly FormerLe
     `the key chain ${id} has ${MAX_FORMER_LEAVES} former keys that something still rests on; the next rotation is ` +
       `possible after ${new Date(first).toISOString()}, or create another key chain`,
   );
+}
+
+function countedFormerLeaves({ former = [] }: KeyChain, now: Date): readonly FormerLeaf[] {
+  return former.filter((leaf) => leaf.keptUntil > now);
 }

@@ -1,4 +1,5 @@
 import { readCertificate } from '../formats/der/certificate.ts';
+import { isSameName } from '../formats/der/name.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { KeyLeaf, KeyUsage } from './key-chain.ts';
 
@@ -18,5 +19,5 @@ export function assertSelfSignedFits(usages: readonly KeyUsage[], path: string):
 
 export function isSelfSigned({ certificates: [first = ''] }: KeyLeaf): boolean {
   const certificate = readCertificate(Buffer.from(first, 'base64'));
-  return certificate !== undefined && certificate.subject === certificate.issuer;
+  return certificate !== undefined && isSameName(certificate.subject, certificate.issuer);
 }

@@ -61,7 +61,9 @@ export function readTrustList(payload: JsonObject, now: Date): TrustList {
     throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
   }
   const sequenceNumber = readSequenceNumber(scheme['LoTESequenceNumber']);
-  const entities = listOf(document['TrustedEntitiesList'], 'TrustedEntitiesList').map(readEntity);
+  const entities = listOf(document['TrustedEntitiesList'], 'TrustedEntitiesList').map((entity) =>
+    readEntity(entity, now),
+  );
   // TS 119 602 section 6.3.15
   const end = scheme['NextUpdate'];
   const territory = textOf(scheme['SchemeTerritory']);
@@ -87,7 +89,7 @@ function readSequenceNumber(value: Json | undefined): number {
   return value;
 }
 
-function readEntity(value: Json): TrustedEntity {
+function readEntity(value: Json, now: Date): TrustedEntity {
   const entity = objectOf(value, 'TrustedEntity');
   const information = objectOf(entity['TrustedEntityInformation'], 'TrustedEntityInformation');
   refuseCritical(information['TEInformationExtensions']);
@@ -102,7 +104,9 @@ function readEntity(value: Json): TrustedEntity {
     id: hash('sha256', JSON.stringify(identity), 'base64url'),
     name,
     country,
-    services: listOf(entity['TrustedEntityServices'], 'TrustedEntityServices').map(readService),
+    services: listOf(entity['TrustedEntityServices'], 'TrustedEntityServices').map((service) =>
+      readService(service, now),
+    ),
   };
 }
 
@@ -113,7 +117,7 @@ function countryOf(address: Json | undefined): string | undefined {
   return typeof country === 'string' ? country : undefined;
 }
 
-function readService(value: Json): TrustedService {
+function readService(value: Json, now: Date): TrustedService {
   const service = objectOf(value, 'service');
   const information = objectOf(service['ServiceInformation'], 'ServiceInformation');
   refuseCritical(information['ServiceInformationExtensions']);
@@ -124,7 +128,12 @@ function readService(value: Json): TrustedService {
   } = information;
   const certificates = isJsonObject(identity) ? identity['X509Certificates'] : undefined;
   // A status that is no text is one that nobody knows, and not none.
-  const known = status === undefined || typeof status === 'string' ? status : '';
+  const stated = status === undefined || typeof status === 'string' ? status : '';
+  const start = timeOf(information['StatusStartingTime']);
+  // A status that has not begun vouches for nothing (TS 119 602 section 6.6.5), and the service keeps its place: one for
+  // revocation that is to come does not leave the revocation to the issuers.
+  const isUpcoming = start !== undefined && start.getTime() > now.getTime() + SKEW_SECONDS * 1000;
+  const known = isUpcoming ? '' : stated;
   return {
     type: typeof type === 'string' ? type : undefined,
     status: known,

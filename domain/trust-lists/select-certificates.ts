@@ -122,6 +122,12 @@ export function selectCertificates(list: TrustList, purpose: TrustPurpose): read
   return selected;
 }
 
+/** Checks the types of the services only. A list without entities fits every purpose, since the first one may come later. */
+export function hasServicesFor({ entities }: TrustList, purpose: TrustPurpose): boolean {
+  const types = new Set(entities.flatMap(({ services }) => services.map(({ type }) => type)));
+  return entities.length === 0 || purpose.services.some(({ issuance }) => types.has(issuance));
+}
+
 /**
  * Per entity and type of revocation service. An entity whose revocation service does not count, or has no usable
  * certificate, has nobody to revoke for it.

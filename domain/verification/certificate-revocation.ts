@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Certificate, KEY_USAGE } from '../formats/der/certificate.ts';
 import type { CertificateList, ListScope } from '../formats/der/crl.ts';
+import { isSameName } from '../formats/der/name.ts';
 import type { RevocationSources } from '../formats/der/revocation-sources.ts';
 import { CLOCK_TOLERANCE_MS } from '../shared/clock-tolerance.ts';
 
@@ -28,7 +29,7 @@ const FRESH_MS = 60 * 60 * 1000;
  */
 export function listFault(list: CertificateList, issuer: Certificate, now: Date): string | undefined {
   // RFC 5280 section 6.3.3 (b)(1)
-  if (list.issuer !== issuer.subject) return 'the list is of another issuer';
+  if (!isSameName(list.issuer, issuer.subject)) return 'the list is of another issuer';
   // RFC 5280 section 6.3.3 (f)
   if (issuer.keyUsage !== undefined && !issuer.keyUsage.has(KEY_USAGE.cRLSign)) {
     return 'the issuer may not sign lists';
@@ -52,7 +53,7 @@ const OCSP_NO_CHECK = '1.3.6.1.5.5.7.48.1.5';
 export function mayAnswer(responder: Certificate, issuer: Certificate): boolean {
   const lifetime = responder.notAfter.getTime() - responder.notBefore.getTime();
   return (
-    responder.issuer === issuer.subject &&
+    isSameName(responder.issuer, issuer.subject) &&
     responder.extendedKeyUsage?.has(OCSP_SIGNING) === true &&
     (responder.extensions.has(OCSP_NO_CHECK) || lifetime <= SHORT_LIVED_MS)
   );

@@ -1,4 +1,4 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { keyIdentifierOf, readCertificate } from '../formats/der/certificate.ts';
 import { readPemCertificates } from '../formats/der/pem.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
 import { invocationFindings, invocationUri, MAX_QR_LENGTH } from '../shared/invocation-uri.ts';
@@ -30,6 +30,7 @@ export function presentationFindings(
     ...requestFindings(configuration),
     ...invocationFindings('invocationUri', configuration.invocationUri),
     ...queryFindings(configuration),
+    ...authorityFindings(configuration),
     ...trustFindings(configuration),
     ...confirmationFindings(configuration),
     ...(holdsTo(profile, 'eu') ? registrationFindings(configuration) : []),
@@ -119,6 +120,45 @@ function unsignedLinkLength(configuration: PresentationConfigurationBody): numbe
 
 function queryFindings({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
   return [...bindingFindings(credentials), ...credentials.flatMap(unaskedClaims)];
+}
+
+const HEXADECIMAL = /^(?:[0-9a-f]{2}:?){15,}[0-9a-f]{2}$/i;
+
+/** Key identifiers that no anchor has: with anchors that are certificates alone, the configuration itself says so. */
+function authorityFindings({
+  trustAnchors = [],
+  dcql_query: { credentials },
+}: PresentationConfigurationBody): Finding[] {
+  const anchors = trustAnchors.map((anchor) =>
+    'certificate' in anchor ? keyIdentifierIn(anchor.certificate) : undefined,
+  );
+  const isComplete = anchors.length > 0 && !anchors.includes(undefined);
+  return credentials.flatMap(({ trusted_authorities = [] }, index) =>
+    trusted_authorities.flatMap(({ type, values }, position): Finding[] => {
+      if (type !== 'aki' || values.some((value) => anchors.includes(value))) return [];
+      const isHexadecimal = values.some((value) => HEXADECIMAL.test(value));
+      if (!isHexadecimal && !isComplete) return [];
+      return [
+        {
+          rule: 'OpenID4VP 1.0 section 6.1.1.1',
+          member: `dcql_query.credentials.${index}.trusted_authorities.${position}`,
+          concerns: 'the verifier itself, which rejects every presentation that no such authority issued',
+          message: isHexadecimal
+            ? 'a key identifier looks hexadecimal; aki takes base64url'
+            : 'no trust anchor has one of these key identifiers',
+          change: isHexadecimal
+            ? 'encode the bytes of the key identifier in base64url'
+            : 'name the key identifier of an anchor, or of an intermediate authority below one',
+        },
+      ];
+    }),
+  );
+}
+
+function keyIdentifierIn(pem: string): string | undefined {
+  const [der] = readPemCertificates(pem, 1) ?? [];
+  const certificate = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'));
+  return certificate && keyIdentifierOf(certificate);
 }
 
 /** With `claim_sets` a wallet chooses among them; what stands in none of them is never sent. */

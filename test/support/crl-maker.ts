@@ -14,6 +14,8 @@ export type CrlOptions = {
   readonly nextUpdate?: Date | null;
   /** DER of extensions. */
   readonly extensions?: readonly Buffer[];
+  /** How it is signed; ECDSA with SHA-256 unless stated. */
+  readonly signing?: Signing;
   /** Changes what is signed, after it was signed. */
   readonly bend?: (der: Buffer) => Buffer;
 };
@@ -22,6 +24,9 @@ export type Revoked = {
   readonly reason?: number;
   readonly extensions?: readonly Buffer[];
 };
+
+/** DER of an AlgorithmIdentifier, and what signs by it. */
+export type Signing = { readonly algorithm: Buffer; readonly sign: (toBeSigned: Buffer) => Buffer };
 
 const ECDSA_SHA256 = '06082a8648ce3d040302';
 const hex = (text: string) => Buffer.from(text, 'hex');
@@ -84,7 +89,8 @@ export function makeCrl(options: CrlOptions): Buffer {
   const { by, issuer = by, revoked = [], extensions = [crlNumber(1)], bend = (bytes) => bytes } = options;
   const { thisUpdate = new Date(Date.now() - 60_000), nextUpdate = new Date(Date.now() + 86_400_000) } =
     options;
-  const algorithm = der(0x30, hex(ECDSA_SHA256));
+  const { signing = { algorithm: der(0x30, hex(ECDSA_SHA256)), sign: signerOf(by) } } = options;
+  const { algorithm } = signing;
   const entries = revoked.map((one) => entry(one, thisUpdate));
   const toBeSigned = der(
     0x30,
@@ -96,6 +102,11 @@ export function makeCrl(options: CrlOptions): Buffer {
     ...(entries.length > 0 ? [der(0x30, ...entries)] : []),
     ...(extensions.length > 0 ? [der(0xa0, der(0x30, ...extensions))] : []),
   );
-  const signature = sign('sha256', toBeSigned, by.privateKey);
+  const signature = signing.sign(toBeSigned);
   return bend(der(0x30, toBeSigned, algorithm, der(0x03, Buffer.from([0]), signature)));
 }
+
+const signerOf =
+  ({ privateKey }: Certified) =>
+  (toBeSigned: Buffer) =>
+    sign('sha256', toBeSigned, privateKey);

@@ -1,6 +1,6 @@
 import { createHash, sign } from 'node:crypto';
 import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { der, namesOf } from './crl-maker.ts';
+import { der, namesOf, type Signing } from './crl-maker.ts';
 import type { Certified } from './test-certificates.ts';
 
 export type OcspOptions = {
@@ -14,6 +14,8 @@ export type OcspOptions = {
   readonly nextUpdate?: Date | undefined;
   /** `OCSPResponseStatus`; 0 for success. */
   readonly state?: number;
+  /** How it is signed; ECDSA with SHA-256 unless stated. */
+  readonly signing?: Signing;
   /** Leaves the parameters of the hash algorithm out. */
   readonly isTerse?: boolean;
 };
@@ -46,9 +48,12 @@ export function makeOcspResponse(options: OcspOptions): Buffer {
     time(thisUpdate),
     der(0x30, der(0x30, id, said, time(thisUpdate), ...end)),
   );
-  const signature = der(0x03, Buffer.from([0]), sign('sha256', toBeSigned, by.privateKey));
+  const {
+    signing = { algorithm: ECDSA_SHA256, sign: (data: Buffer) => sign('sha256', data, by.privateKey) },
+  } = options;
+  const signature = der(0x03, Buffer.from([0]), signing.sign(toBeSigned));
   const certificates = by === issuer ? [] : [der(0xa0, der(0x30, Buffer.from(by.certificate, 'base64')))];
-  const basic = der(0x30, toBeSigned, ECDSA_SHA256, signature, ...certificates);
+  const basic = der(0x30, toBeSigned, signing.algorithm, signature, ...certificates);
   const type = hex('06092b0601050507300101');
   return der(0x30, hex('0a0100'), der(0xa0, der(0x30, type, der(0x04, basic))));
 }

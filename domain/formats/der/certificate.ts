@@ -11,6 +11,7 @@ import {
   readSequence,
   TAG,
 } from './reader.ts';
+import { readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { readTime } from './time.ts';
 
 /** What path validation needs to know of an X.509 certificate (RFC 5280 section 4). */
@@ -23,14 +24,14 @@ export type Certificate = {
   readonly publicJwk?: PublicJwk;
   /** RFC 4514 string. */
   readonly subjectText: string;
-  /** Names as DER, hexadecimal: equal names are equal texts. */
+  /** Names as DER, hexadecimal; `isSameName` compares them. */
   readonly subject: string;
   readonly issuer: string;
   /** Both are times that can be compared, and the end is not before the beginning. */
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** Dotted object identifier of the algorithm that the issuer signed with. */
-  readonly signatureAlgorithm: string;
+  /** Algorithm that the issuer signed with. */
+  readonly signatureAlgorithm: SignatureAlgorithm;
   /** Present when the extension is. */
   readonly basicConstraints?: {
     readonly critical: boolean;
@@ -97,7 +98,7 @@ function readFields(der: Buffer): Certificate | undefined {
     subject: subject.whole.toString('hex'),
     issuer: issuer.whole.toString('hex'),
     ...readValidity(validity),
-    signatureAlgorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
+    signatureAlgorithm: readSignatureAlgorithm(algorithm),
     ...readExtensions(extensionsOf(fields)),
   };
 }

@@ -1,21 +1,14 @@
 import { type Extension, readExtensionList } from './certificate.ts';
 import { readPointNames } from './distribution-point.ts';
-import {
-  type DerElement,
-  DerError,
-  readElement,
-  readElements,
-  readOid,
-  readSequence,
-  TAG,
-} from './reader.ts';
+import { type DerElement, DerError, readElement, readElements, readSequence, TAG } from './reader.ts';
+import { readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { readTime } from './time.ts';
 
 /** A certificate revocation list (RFC 5280 section 5); nothing of it counts before its signature was verified. */
 export type CertificateList = {
-  /** What is signed, by which algorithm (dotted object identifier), and the signature. */
+  /** What is signed, by which algorithm, and the signature. */
   readonly toBeSigned: Buffer;
-  readonly algorithm: string;
+  readonly algorithm: SignatureAlgorithm;
   readonly signature: Buffer;
   /** DER, hexadecimal, as of a `Certificate`. */
   readonly issuer: string;
@@ -78,7 +71,7 @@ export function readCrl(der: Buffer): CertificateList {
   if (rest.length > 0) throw new DerError('unknown field');
   return {
     toBeSigned: toBeSigned.whole,
-    algorithm: readOid(readElements(algorithm.content)[0]?.content ?? Buffer.alloc(0)),
+    algorithm: readSignatureAlgorithm(algorithm),
     signature: readSignature(signature),
     issuer: issuer.whole.toString('hex'),
     ...readTimes(begin, end),

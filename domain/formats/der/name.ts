@@ -1,5 +1,5 @@
 import { decodeUtf8 } from '../../shared/utf8.ts';
-import { type DerElement, readElements, readOid, readSequence } from './reader.ts';
+import { type DerElement, DerError, readElements, readOid, readSequence } from './reader.ts';
 
 /** RFC 4514 section 3, and the ones that certificates of legal persons carry. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
@@ -42,6 +42,64 @@ export function attributesOf(name: Buffer, type: string): readonly string[] {
       if (oid === undefined || value === undefined || readOid(oid.content) !== type) return [];
       return [textOf(value) ?? `#${value.whole.toString('hex')}`];
     });
+}
+
+/**
+ * Form of a distinguished name in which equal names are equal texts (RFC 5280 section 7.1): the string type, the case
+ * and repeated or outer white space of a value do not count, nor does the order within a relative name.
+ * @param name DER, hexadecimal.
+ * @returns the DER itself if it cannot be read.
+ */
+export function normalizeName(name: string): string {
+  try {
+    const relatives = readSequence(Buffer.from(name, 'hex')).map((relative) =>
+      readElements(relative.content)
+        .map(({ whole }) => normalizePair(whole))
+        .sort(),
+    );
+    return JSON.stringify(relatives);
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    return name;
+  }
+}
+
+/** Compares distinguished names in DER, hexadecimal, by RFC 5280 section 7.1. */
+export function isSameName(one: string, other: string): boolean {
+  return one === other || normalizeName(one) === normalizeName(other);
+}
+
+/** Values of all types except `excluded` in a distinguished name, as `normalizeName` compares them. @throws DerError */
+export function normalizedAttributes(name: string, excluded: ReadonlySet<string>): readonly string[] {
+  return readSequence(Buffer.from(name, 'hex'))
+    .flatMap(({ content }) => readElements(content))
+    .filter(({ content }) => !excluded.has(readOid(readElements(content)[0]?.content ?? Buffer.alloc(0))))
+    .map(({ whole }) => normalizePair(whole))
+    .sort();
+}
+
+const BMP_STRING = 0x1e;
+const SPACE = /[\s\u0085]+/g;
+/** Control and formatting characters, which RFC 4518 section 2.2 maps to nothing. */
+const IGNORED = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
+
+function normalizePair(pair: Buffer): string {
+  const [type, value, ...more] = readSequence(pair);
+  if (type === undefined || value === undefined || more.length > 0) throw new DerError('name');
+  const text =
+    value.tag === BMP_STRING && value.content.length % 2 === 0
+      ? Buffer.from(value.content).swap16().toString('utf16le')
+      : textOf(value);
+  const oid = readOid(type.content);
+  return text === undefined
+    ? `${oid}=#${value.whole.toString('hex')}`
+    : `${oid}=${JSON.stringify(prepare(text))}`;
+}
+
+/** RFC 4518 sections 2.2, 2.3 and 2.6.1 */
+function prepare(text: string): string {
+  const mapped = text.replace(SPACE, ' ').replace(IGNORED, '');
+  return mapped.normalize('NFKC').toUpperCase().normalize('NFKC').replace(SPACE, ' ').trim();
 }
 
 function textOf({ tag, content }: DerElement): string | undefined {

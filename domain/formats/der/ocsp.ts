@@ -9,13 +9,14 @@ import {
   readSequence,
   TAG,
 } from './reader.ts';
+import { readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { readTime } from './time.ts';
 
 /** What a responder says of one certificate (RFC 6960 section 4.2.1); nothing counts before the signature was verified. */
 export type OcspResponse = {
-  /** What is signed, by which algorithm (dotted object identifier), and the signature. */
+  /** What is signed, by which algorithm, and the signature. */
   readonly toBeSigned: Buffer;
-  readonly algorithm: string;
+  readonly algorithm: SignatureAlgorithm;
   readonly signature: Buffer;
   /** Certificates that came along, DER in standard base64: one of them may be that of the responder. */
   readonly certificates: readonly string[];
@@ -25,6 +26,9 @@ export type OcspResponse = {
   readonly nextUpdate?: Date;
 };
 
+/** The certificate that is asked about: content of its serial number, and the name of its issuer as it writes it, DER. */
+export type OcspSubject = { readonly serial: Buffer; readonly issuerName: Buffer };
+
 const MAX_PARTS = 20;
 const SHA1 = Buffer.from('300906052b0e03021a0500', 'hex');
 const BASIC = '1.3.6.1.5.5.7.48.1.1';
@@ -32,8 +36,8 @@ const ENUMERATED = 0x0a;
 const SUCCESSFUL = Buffer.from([0]);
 
 /** Which certificate is meant (RFC 6960 section 4.1.1), by SHA-1 as every responder knows it: a name, and no proof. */
-function certificateId(issuer: Certificate, serial: Buffer): Buffer {
-  const name = hash('sha1', Buffer.from(issuer.subject, 'hex'), 'buffer');
+function certificateId(issuer: Certificate, { serial, issuerName }: OcspSubject): Buffer {
+  const name = hash('sha1', issuerName, 'buffer');
   const key = Buffer.from(issuer.keyHash, 'base64url');
   return sequence(
     SHA1,
@@ -44,15 +48,19 @@ function certificateId(issuer: Certificate, serial: Buffer): Buffer {
 }
 
 /** A request for one certificate, without a nonce: answers may be made beforehand (RFC 5019). */
-export function makeOcspRequest(issuer: Certificate, serial: Buffer): Buffer {
-  return sequence(sequence(sequence(sequence(certificateId(issuer, serial)))));
+export function makeOcspRequest(issuer: Certificate, subject: OcspSubject): Buffer {
+  return sequence(sequence(sequence(sequence(certificateId(issuer, subject)))));
 }
 
 /**
  * @returns the answer about this certificate; undefined where it is about others alone.
  * @throws DerError for anything else than a successful basic response.
  */
-export function readOcspResponse(der: Buffer, issuer: Certificate, serial: Buffer): OcspResponse | undefined {
+export function readOcspResponse(
+  der: Buffer,
+  issuer: Certificate,
+  subject: OcspSubject,
+): OcspResponse | undefined {
   const [state, wrapped] = readSequence(der, MAX_PARTS);
   if (state?.tag !== ENUMERATED || !state.content.equals(SUCCESSFUL))
     throw new DerError('the responder refused');
@@ -64,7 +72,7 @@ export function readOcspResponse(der: Buffer, issuer: Certificate, serial: Buffe
   if (toBeSigned?.tag !== TAG.sequence || algorithm?.tag !== TAG.sequence)
     throw new DerError('nothing is signed');
   if (signature?.tag !== TAG.bitString || signature.content[0] !== 0) throw new DerError('signature');
-  const wanted = nameParts(certificateId(issuer, serial));
+  const wanted = nameParts(certificateId(issuer, subject));
   const answer = answersOf(toBeSigned).find(({ content }) => {
     const [id] = readElements(content, MAX_PARTS);
     return id?.tag === TAG.sequence && nameParts(id.whole) === wanted;
@@ -72,7 +80,7 @@ export function readOcspResponse(der: Buffer, issuer: Certificate, serial: Buffe
   if (answer === undefined) return undefined;
   return {
     toBeSigned: toBeSigned.whole,
-    algorithm: readAlgorithm(algorithm),
+    algorithm: readSignatureAlgorithm(algorithm),
     signature: signature.content.subarray(1),
     certificates:
       certificates?.tag === 0xa0
@@ -80,13 +88,6 @@ export function readOcspResponse(der: Buffer, issuer: Certificate, serial: Buffe
         : [],
     ...readAnswer(answer),
   };
-}
-
-/** RFC 6960 section 4.2.1: it stands outside of what is signed. */
-function readAlgorithm({ content }: DerElement): string {
-  const [oid, ...parameters] = readElements(content, MAX_PARTS);
-  if (oid?.tag !== TAG.oid || parameters.length > 1) throw new DerError('algorithm');
-  return readOid(oid.content);
 }
 
 /** Algorithm, names and number; some leave the parameters of SHA-1 out, and some write NULL. */

@@ -9,25 +9,33 @@ const LINE = 64;
  * Reads PEM certificates in the order in which they stand, in time that grows with the text and no faster: it comes
  * from strangers.
  * @returns DER in standard base64 (the form of `x5c`), or `undefined` when there is none, there are more than
- *   `max`, anything but white space stands between the blocks, or a block is not one DER SEQUENCE.
+ *   `max`, a block is not one DER SEQUENCE, or another marker stands outside of the blocks. Other text there is
+ *   ignored (RFC 7468 section 2), such as that of `openssl x509 -text`.
  */
 export function readPemCertificates(text: string, max = 10): readonly string[] | undefined {
   const certificates: string[] = [];
   let at = 0;
   for (let begin = text.indexOf(BEGIN); begin >= 0; begin = text.indexOf(BEGIN, at)) {
     const end = text.indexOf(END, begin);
-    if (end < 0 || !isBlank(text.slice(at, begin)) || certificates.length === max) return undefined;
+    if (end < 0 || hasPemMarker(text.slice(at, begin)) || certificates.length === max) return undefined;
     const base64 = text.slice(begin + BEGIN.length, end).replace(/\s/g, '');
     const der = Buffer.from(base64, 'base64');
     if (der.toString('base64') !== base64 || !isOneSequence(der)) return undefined;
     certificates.push(base64);
     at = end + END.length;
   }
-  return certificates.length === 0 || !isBlank(text.slice(at)) ? undefined : certificates;
+  return certificates.length === 0 || hasPemMarker(text.slice(at)) ? undefined : certificates;
 }
 
-function isBlank(text: string): boolean {
-  return text.trim() === '';
+/** Also misspelt ones: a block that is not read must not be taken for text around the others. */
+const MARKER = /--[\t ]?(?:BEGIN|END)\b/gi;
+
+export function hasPemMarker(text: string): boolean {
+  return countPemMarkers(text) > 0;
+}
+
+export function countPemMarkers(text: string): number {
+  return text.match(MARKER)?.length ?? 0;
 }
 
 /** @param certificates DER in standard base64. @returns the PEM blocks one after the other. */

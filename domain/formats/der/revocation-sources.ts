@@ -6,6 +6,8 @@ import { DerError, readElements, readOid, readSequence, TAG } from './reader.ts'
 export type RevocationSources = {
   /** Content of the INTEGER. */
   readonly serial: Buffer;
+  /** Name of its issuer as it writes it, DER. */
+  readonly issuerName: Buffer;
   /** Addresses of complete lists of its issuer, by distribution point. */
   readonly points: readonly (readonly string[])[];
   /** Whether any source is named, of whatever kind: lists that are not usable here, or OCSP. */
@@ -32,11 +34,14 @@ export function revocationSourcesOf(certificate: string): RevocationSources {
   const [toBeSigned] = readSequence(Buffer.from(certificate, 'base64'));
   if (toBeSigned === undefined) throw new DerError('nothing is signed');
   const fields = fieldsOf(toBeSigned);
+  const [, issuerName] = fields;
+  if (issuerName === undefined) throw new DerError('issuer');
   const extensions = extensionsOf(fields);
   const { notBefore, notAfter } = readValidity(fields[2]);
   const { responders, hasOcsp } = respondersOf(extensions.get(AUTHORITY_INFORMATION));
   return {
     serial: serialOf(toBeSigned.content),
+    issuerName: issuerName.whole,
     points: pointsOf(extensions.get(DISTRIBUTION_POINTS)),
     isNamed: hasOcsp || extensions.has(DISTRIBUTION_POINTS),
     responders,

@@ -98,12 +98,12 @@ function revocationList(input: Buffer): void {
 }
 
 const ocspIssuer = readCertificate(seed('ocsp-issuer'));
-const { serial: ocspSerial } = revocationSourcesOf(seed('ocsp-about').toString('base64'));
+const ocspSubject = revocationSourcesOf(seed('ocsp-about').toString('base64'));
 const ocspSeeds = [seed('ocsp'), seed('ocsp-revoked')];
 
 function ocspAnswer(input: Buffer): void {
   if (ocspIssuer === undefined) return;
-  const answer = readOcspResponse(input, ocspIssuer, ocspSerial);
+  const answer = readOcspResponse(input, ocspIssuer, ocspSubject);
   if (answer === undefined) return;
   const isKnown = ocspSeeds.some((known) => known.includes(answer.toBeSigned));
   const isSigned = new NodeCertificates().hasSigned(seed('ocsp-issuer').toString('base64'), answer);

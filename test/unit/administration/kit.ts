@@ -1,6 +1,7 @@
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts';
+import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import {
   OfflineIssuerRegistration,
   OfflineRegistrationCertificates,
@@ -83,6 +84,7 @@ export async function anAdministration() {
     schemaValidator: new AjvSchemaValidator(),
     signatures: new NodeSignatures(),
     certificates: new NodeCertificates(),
+    signedXmlDocuments: new XmlCryptoDocuments(),
     registrar: new FakeRegistrar(),
     trustListPublisher: new TrustListPublisher(world),
   };

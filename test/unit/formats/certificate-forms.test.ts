@@ -9,7 +9,7 @@ import {
   readExtensionList,
 } from '../../../domain/formats/der/certificate.ts';
 import { CertificatePem } from '../../../domain/formats/der/certificate-pem.ts';
-import { attributesOf, printName } from '../../../domain/formats/der/name.ts';
+import { attributesOf, isSameName, printName } from '../../../domain/formats/der/name.ts';
 import { subjectPlace } from '../../../domain/formats/der/place.ts';
 import { readKeyHash } from '../../../domain/formats/der/public-key.ts';
 import {
@@ -348,4 +348,48 @@ describe('A certificate that is pasted', () => {
     for (const text of ['', one.certificate, pem(one) + pem(two), broken])
       expect(isTaken(text)).to.equal(false);
   });
+});
+
+describe('Comparing distinguished names by RFC 5280 section 7.1', () => {
+  const pair = (tag: number, text: string, type = '550403') =>
+    der(0x30, der(0x06, hex(type)), der(tag, Buffer.from(text)));
+  const name = (...sets: Buffer[][]) =>
+    der(0x30, ...sets.map((pairs) => der(0x31, ...pairs))).toString('hex');
+  const [UTF8, PRINTABLE, IA5, T61] = [0x0c, 0x13, 0x16, 0x14];
+  const root = name([pair(PRINTABLE, 'UT', '550406')], [pair(PRINTABLE, 'Root One')]);
+  const rows: [string, string, string, boolean][] = [
+    ['another string type', root, name([pair(PRINTABLE, 'UT', '550406')], [pair(UTF8, 'Root One')]), true],
+    ['another case', root, name([pair(PRINTABLE, 'ut', '550406')], [pair(UTF8, 'ROOT one')]), true],
+    ['more white space', root, name([pair(UTF8, 'UT', '550406')], [pair(UTF8, ' Root\t  One ')]), true],
+    ['missing white space', root, name([pair(UTF8, 'UT', '550406')], [pair(UTF8, 'RootOne')]), false],
+    [
+      'another order of relative names',
+      root,
+      name([pair(UTF8, 'Root One')], [pair(UTF8, 'UT', '550406')]),
+      false,
+    ],
+    [
+      'another order within a relative name',
+      name([pair(UTF8, 'a'), pair(UTF8, 'b', '55040a')]),
+      name([pair(UTF8, 'b', '55040a'), pair(UTF8, 'a')]),
+      true,
+    ],
+    [
+      'one relative name in two',
+      name([pair(UTF8, 'a'), pair(UTF8, 'b')]),
+      name([pair(UTF8, 'a')], [pair(UTF8, 'b')]),
+      false,
+    ],
+    ['composed letters', name([pair(UTF8, 'Mu\u0308nchen')]), name([pair(UTF8, 'M\u00dcNCHEN')]), true],
+    ['sharp s', name([pair(UTF8, 'Straße')]), name([pair(UTF8, 'STRASSE')]), true],
+    ['another letter', name([pair(UTF8, 'Munchen')]), name([pair(UTF8, 'M\u00dcNCHEN')]), false],
+    ['domain components', name([pair(IA5, 'Example')]), name([pair(IA5, 'example')]), true],
+    ['a Teletex string in other case', name([pair(T61, 'Root')]), name([pair(T61, 'root')]), false],
+    ['no name at all', root, '3003020101', false],
+  ];
+  for (const [what, one, other, expected] of rows) {
+    it(`finds names with ${what} ${expected ? 'equal' : 'different'}`, () => {
+      expect([isSameName(one, other), isSameName(other, one)]).to.deep.equal([expected, expected]);
+    });
+  }
 });

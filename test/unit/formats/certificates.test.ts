@@ -5,8 +5,10 @@ import {
   cryptoProvider,
   Extension,
   type X509Certificate as GeneratedCertificate,
+  type JsonNameParams,
   KeyUsageFlags,
   KeyUsagesExtension,
+  Name,
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
@@ -25,6 +27,8 @@ type CryptoKeyPair = Awaited<ReturnType<typeof makeKeys>>;
 type Options = {
   readonly name: string;
   readonly by?: Issued;
+  /** The issuer field, if it is not written as `by` writes its subject. */
+  readonly issuer?: JsonNameParams;
   readonly ca?: boolean;
   readonly pathLength?: number;
   readonly usage?: number;
@@ -47,7 +51,7 @@ async function make(options: Options): Promise<Issued> {
   const keys = options.keys ?? (await makeKeys());
   const certificate = await X509CertificateGenerator.create({
     subject: name,
-    issuer: by?.certificate.subject ?? name,
+    issuer: options.issuer === undefined ? (by?.certificate.subject ?? name) : new Name(options.issuer),
     notBefore: new Date(options.from ?? '2026-01-01T00:00:00Z'),
     notAfter: new Date(options.until ?? '2030-01-01T00:00:00Z'),
     publicKey: keys.publicKey,
@@ -148,6 +152,25 @@ describe('Validating a certificate path', () => {
     expect(judge([leaf], [impostor])).to.equal('untrusted_chain');
     expect(judge([leaf], [impostor, intermediate])).to.equal('trusted');
   });
+
+  // RFC 5280 sections 6.1.3 and 7.1
+  const issuerNames: [string, JsonNameParams, string][] = [
+    ['as a PrintableString', [{ CN: [{ printableString: 'Root' }] }], 'trusted'],
+    ['as a UTF8String', [{ CN: [{ utf8String: 'Root' }] }], 'trusted'],
+    ['as a BMPString', [{ CN: [{ bmpString: 'Root' }] }], 'trusted'],
+    ['in other case and white space', [{ CN: [{ utf8String: '  ROOT ' }] }], 'trusted'],
+    ['with another word', [{ CN: [{ utf8String: 'Root 2' }] }], 'untrusted_chain'],
+    ['with another attribute', [{ CN: ['Root'] }, { O: ['Org'] }], 'untrusted_chain'],
+    ['as another attribute', [{ O: ['Root'] }], 'untrusted_chain'],
+  ];
+  for (const [how, issuer, expected] of issuerNames) {
+    it(`is ${expected} if a certificate writes the name of its issuer ${how}`, async () => {
+      const below = await make({ name: 'CN=Below', by: root, issuer });
+      expect(judge([below], [root])).to.equal(expected);
+      const middle = await make({ name: 'CN=Between', by: root, issuer, ca: true });
+      expect(judge([await make({ name: 'CN=Lowest', by: middle }), middle], [root])).to.equal(expected);
+    });
+  }
 
   it('respects the path length', async () => {
     const deeper = await make({ name: 'CN=Deeper', by: intermediate, ca: true });

@@ -32,7 +32,7 @@ describe('The form of a certificate revocation list', () => {
   it('has everything that it needs, and may have no more', () => {
     expect(list(...FIELDS)).to.deep.equal({
       toBeSigned: der(0x30, ...FIELDS),
-      algorithm: '1.2.840.10045.4.3.2',
+      algorithm: { oid: '1.2.840.10045.4.3.2' },
       signature: Buffer.from('signature'),
       issuer: NAME.toString('hex'),
       thisUpdate: new Date('2026-06-01T00:00:00Z'),

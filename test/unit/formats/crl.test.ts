@@ -40,7 +40,7 @@ describe('A certificate revocation list', () => {
     expect(list.issuer).to.equal(readCertificate(Buffer.from(authority.certificate, 'base64'))?.subject);
     expect(list.thisUpdate.toISOString()).to.equal('2026-06-01T00:00:00.000Z');
     expect(list.nextUpdate.toISOString(), 'a GeneralizedTime').to.equal('2050-06-02T00:00:00.000Z');
-    expect(list.algorithm).to.equal('1.2.840.10045.4.3.2');
+    expect(list.algorithm.oid).to.equal('1.2.840.10045.4.3.2');
     expect(revokedBy(list).find(Buffer.from([1, 2]))).to.deep.equal({
       since: new Date('2026-05-01T00:00:00Z'),
       reason: 'superseded',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type Certificate, readCertificate } from '../../../domain/formats/der/certificate.ts';
 import { makeOcspRequest, readOcspResponse } from '../../../domain/formats/der/ocsp.ts';
@@ -25,9 +26,10 @@ describe('The form of an answer of a responder', () => {
     if (read === undefined) throw new Error('no certificate');
     issuer = read;
     ({ serial } = namesOf((await certify({ name: 'Leaf', by: authority })).certificate));
-    id = idIn(makeOcspRequest(issuer, serial));
+    id = idIn(makeOcspRequest(issuer, subjectOf(serial)));
   });
 
+  const subjectOf = (number: Buffer) => ({ serial: number, issuerName: Buffer.from(issuer.subject, 'hex') });
   /** `CertID` of the one certificate that a request is about. */
   const idIn = (request: Buffer): Buffer => {
     let element = readElement(request);
@@ -38,13 +40,23 @@ describe('The form of an answer of a responder', () => {
   const data = (...answers: Buffer[]) => der(0x30, RESPONDER, BEGIN, der(0x30, ...answers));
   const basic = (...parts: Buffer[]) =>
     der(0x30, hex('0a0100'), der(0xa0, der(0x30, BASIC, der(0x04, der(0x30, ...parts)))));
-  const read = (bytes: Buffer) => readOcspResponse(bytes, issuer, serial);
+  const read = (bytes: Buffer) => readOcspResponse(bytes, issuer, subjectOf(serial));
   const about = (...answers: Buffer[]) => read(basic(data(...answers), ALGORITHM, SIGNATURE));
+
+  // RFC 6960 section 4.1.1: the hash is of the issuer field of the certificate that is checked.
+  it('is asked for by the issuer name as the checked certificate writes it', () => {
+    const issuerName = der(
+      0x30,
+      der(0x31, der(0x30, hex('0603550403'), der(0x13, Buffer.from('AUTHORITY')))),
+    );
+    const asked = idIn(makeOcspRequest(issuer, { serial, issuerName }));
+    expect(asked.includes(createHash('sha1').update(issuerName).digest())).to.equal(true);
+  });
 
   it('has everything that it needs', () => {
     expect(about(answer(GOOD, BEGIN))).to.deep.equal({
       toBeSigned: data(answer(GOOD, BEGIN)),
-      algorithm: '1.2.840.10045.4.3.2',
+      algorithm: { oid: '1.2.840.10045.4.3.2' },
       signature: Buffer.from('signature'),
       certificates: [],
       status: 'good',
@@ -70,7 +82,7 @@ describe('The form of an answer of a responder', () => {
       read(basic(said, der(0x30, hex('06022a03'), hex('0500')), SIGNATURE, der(0xa0, der(0x30, one, two)))),
     ).to.deep.equal({
       toBeSigned: said,
-      algorithm: '1.2.3',
+      algorithm: { oid: '1.2.3' },
       signature: Buffer.from('signature'),
       certificates: [one, two].map((bytes) => bytes.toString('base64')),
       status: 'revoked',
@@ -81,7 +93,7 @@ describe('The form of an answer of a responder', () => {
   });
 
   it('is about this certificate, among others', () => {
-    const other = idIn(makeOcspRequest(issuer, Buffer.from([7])));
+    const other = idIn(makeOcspRequest(issuer, subjectOf(Buffer.from([7]))));
     const revoked = der(0x30, other, der(0xa1, BEGIN), BEGIN);
     expect(about(revoked, answer(GOOD, BEGIN))?.status).to.equal('good');
     expect(about(answer(der(0x82), BEGIN), revoked)?.status).to.equal('unknown');
@@ -198,16 +210,17 @@ describe('The form of an answer of a responder', () => {
 });
 
 describe('A request to a responder', () => {
+  const subjectOf = (serial: Buffer) => ({ serial, issuerName: der(0x30) });
   it('is DER, however long the serial number', async () => {
     const { certificate } = await certify({ name: 'Authority', ca: true });
     const issuer = readCertificate(Buffer.from(certificate, 'base64'));
     if (issuer === undefined) throw new Error('no certificate');
     const lengths = [1, 20, 60, 75, 90, 120];
     for (const length of lengths) {
-      const request = makeOcspRequest(issuer, Buffer.alloc(length, 1));
+      const request = makeOcspRequest(issuer, subjectOf(Buffer.alloc(length, 1)));
       expect(readElement(request).whole.length).to.equal(request.length);
       expect(request.includes(Buffer.alloc(length, 1))).to.equal(true);
     }
-    expect(() => makeOcspRequest(issuer, Buffer.alloc(200, 1))).to.throw(DerError, 'length');
+    expect(() => makeOcspRequest(issuer, subjectOf(Buffer.alloc(200, 1)))).to.throw(DerError, 'length');
   });
 });

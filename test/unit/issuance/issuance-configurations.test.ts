@@ -4,12 +4,15 @@ import {
   ReplaceIssuanceConfiguration,
 } from '../../../application/issuance/issuance-configurations.ts';
 import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
+import { CreateTrustList } from '../../../application/trust-lists/trust-lists.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { parseWritten } from '../../../domain/shared/read-written.ts';
+import { TrustListReplacement } from '../../../domain/trust-lists/list-configuration.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { trustList } from '../../support/trust-list.ts';
+import { signXml, xmlList } from '../../support/xml-list.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { ACME } from '../administration/world.ts';
 
@@ -133,10 +136,78 @@ describe('How a tenant issues', () => {
       await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
       expect(calls).to.deep.equal([SECOND]);
     });
-    it('asks nobody where the certificates are given', async () => {
+    it('keeps the certificates that are given, and accepts a list that cannot be fetched under them', async () => {
       const walletProviderTrustListCertificates = [pem(operator)];
+      served.delete(FIRST);
+      const written = await issuing({
+        walletProviderTrustLists: [FIRST],
+        walletProviderTrustListCertificates,
+      });
+      expect(written.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
+      calls = [];
       await issuing({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
-      expect(calls).to.deep.equal([]);
+      expect(calls, 'a list that is stored already').to.deep.equal([]);
+    });
+
+    describe('of which one names issuers of credentials', () => {
+      const OWN = 'https://id.example/base/acme/trust-list/issuers';
+      const WALLET_TYPE = 'http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance';
+      const signedList = (...types: string[]) => {
+        const services = types.map((type) => ({ type, certificates: [operator.certificate] }));
+        const entities = [{ name: 'Listed', services }];
+        return trustList({ entities, signer: operator }, Math.floor(world.clock.now().getTime() / 1000));
+      };
+      const failureOf = (changes: object) => issuing(changes).catch((error: unknown) => error);
+      const expectRejected = async (changes: object, index = 0) => {
+        const failure = (await failureOf(changes)) as Failure;
+        expect(failure).to.be.instanceOf(Failure);
+        const [{ path = '', message = '' } = {}] = failure.details.errors ?? [];
+        expect(path).to.equal(`walletProviderTrustLists.${index}`);
+        expect(message).to.include('not a list of wallet providers').and.include(WALLET_TYPE);
+      };
+
+      it('rejects it by name when its signer is looked up', async () => {
+        served.set(SECOND, signedList('PID/Issuance', 'PID/Revocation'));
+        await expectRejected({ walletProviderTrustLists: [FIRST, SECOND] }, 1);
+        expect(await stored()).to.equal(undefined);
+      });
+      it('rejects it when the document gives the certificate of its signer', async () => {
+        served.set(FIRST, signedList('EAA/Issuance'));
+        const walletProviderTrustListCertificates = [pem(operator)];
+        await expectRejected({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
+      });
+      it('rejects a list of revocation services alone', async () => {
+        served.set(FIRST, signedList('WalletSolution/Revocation'));
+        await expectRejected({ walletProviderTrustLists: [FIRST] });
+      });
+      it('rejects a list in XML', async () => {
+        const now = world.clock.now();
+        const type = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+        const services = [{ type, certificates: [operator.certificate], since: now.toISOString() }];
+        const issuedAt = new Date(now.getTime() - 60_000).toISOString();
+        served.set(FIRST, signXml(xmlList({ issuedAt, services }), operator));
+        const walletProviderTrustListCertificates = [pem(operator)];
+        await expectRejected({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
+      });
+      it('rejects a list of this service, with and without certificates', async () => {
+        const info = { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' };
+        const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info }];
+        const list = TrustListReplacement.parse({ id: 'issuers', entities });
+        await new CreateTrustList(world).execute(caller(), list);
+        await expectRejected({ walletProviderTrustLists: [OWN] });
+        const walletProviderTrustListCertificates = [pem(operator)];
+        await expectRejected({ walletProviderTrustLists: [OWN], walletProviderTrustListCertificates });
+      });
+      it('accepts a list that has wallet providers among others', async () => {
+        served.set(FIRST, signedList('PID/Issuance', 'WalletSolution/Issuance'));
+        served.set(SECOND, signedList('WalletProvider'));
+        expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('done');
+      });
+      it('keeps one that an earlier release stored', async () => {
+        await issuing({ walletProviderTrustLists: [FIRST] });
+        served.set(FIRST, signedList('PID/Issuance'));
+        expect(await endOf(issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 }))).to.equal('done');
+      });
     });
     it('refuses lists that cannot be had, and lists of its own that are not there', async () => {
       served.delete(SECOND);

@@ -10,6 +10,7 @@ import {
   RotateKeyChain,
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
+import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
@@ -24,7 +25,8 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { readWritten } from '../../../domain/shared/read-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
-import { certify, certifyKey } from '../../support/test-certificates.ts';
+import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
+import { certify, certifyKey, DOCUMENT_SIGNER } from '../../support/test-certificates.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { query } from '../verification-flow/kit.ts';
 
@@ -175,6 +177,14 @@ describe('Key chains', () => {
     ],
     ['a key that is none', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
     [
+      'a second key with a misspelt marker',
+      () => ({
+        usageType: 'access',
+        key: privateKey() + String(privateKey()).replace('-----BEGIN', '----BEGIN'),
+      }),
+      'invalid_input key',
+    ],
+    [
       'a key on another curve',
       () => ({ usageType: 'access', key: privateKey('secp256k1') }),
       'invalid_input key',
@@ -189,6 +199,20 @@ describe('Key chains', () => {
       'invalid_input certificates',
     ],
   ];
+  it('are imported from PEM with text around the key and its certificates', async () => {
+    const { jwk, privateKey: key } = newKey();
+    const root = await certify({ name: 'CA', ca: true });
+    const certificates = writePemCertificates([await certifyKey(jwk, { name: 'Access', by: root })]);
+    const text = 'Bag Attributes\n    localKeyID: 01\n';
+    await create({
+      id: 'brought',
+      usageType: 'access',
+      key: `${text}${key.export({ format: 'pem', type: 'pkcs8' })}# the end\n`,
+      certificates: `${text}${certificates}# the end\n`,
+    });
+    expect(writePemCertificates((await get('brought')).active.certificates)).to.equal(certificates);
+  });
+
   for (const [what, wanted, end] of refused) {
     it(`are not made with ${what}: ${end}`, async () => {
       expect(await endOf(create(await wanted()))).to.equal(end);
@@ -282,6 +306,34 @@ describe('Key chains', () => {
       const before = await new ListKeyChains(world).execute(caller());
       expect(await endOf(update(id, await wanted()))).to.equal(end);
       expect(await new ListKeyChains(world).execute(caller())).to.deep.equal(before);
+    });
+  }
+
+  for (const id of ['signing', 'access']) {
+    it(`are renewed once if the certificates of "${id}" have the critical basic constraints of release 0.1.0`, async () => {
+      const former = await get(id);
+      const outside = await certify({ name: 'CA', ca: true });
+      const jwk = former.active.key.publicJwk as HolderKey['jwk'];
+      const active = {
+        ...former.active,
+        certificates: [await certifyKey(jwk, { name: 'Leaf', by: outside })],
+        ...(id === 'signing' && {
+          documentSigner: [await certifyKey(jwk, { name: 'Leaf', by: outside, ...DOCUMENT_SIGNER })],
+        }),
+      };
+      await world.write((own) => own.keyChains.put({ ...former, active }));
+
+      const renewals = new RenewKeyChains({ ...world, log: world.log });
+      const runs = [await renewals.renew('acme' as TenantId, world.clock.now())];
+      runs.push(await renewals.renew('acme' as TenantId, world.clock.now()));
+
+      expect(runs.map(({ renewed }) => renewed)).to.deep.equal([1, 0]);
+      const renewed = await get(id);
+      expect(renewed.active.key).to.deep.equal(former.active.key);
+      expect(renewed.former?.map(({ certificates }) => certificates)).to.deep.equal([active.certificates]);
+      for (const certificate of [...renewed.active.certificates, ...(renewed.active.documentSigner ?? [])]) {
+        expect(Buffer.from(certificate, 'base64').toString('hex')).to.not.contain('0603551d13');
+      }
     });
   }
 

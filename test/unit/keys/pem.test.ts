@@ -19,6 +19,17 @@ describe('PEM certificates', () => {
     expect(readPemCertificates(text)).to.deep.equal([long, short]);
   });
 
+  // RFC 7468 section 2
+  for (const [what, text] of Object.entries({
+    'openssl x509 -text': `Certificate:\n    Data:\n        Version: 3 (0x2)\n${block(long)}${block(short)}`,
+    'openssl pkcs12': `Bag Attributes\n    localKeyID: 01 \nsubject=CN = CA\n\n${block(long)}Bag Attributes: <Empty>\n${block(short)}`,
+    'a comment behind': `${block(long)}\n${block(short)}# valid until 2027, the end`,
+  })) {
+    it(`are read from the output of ${what}, whose text is ignored`, () => {
+      expect(readPemCertificates(text)).to.deep.equal([long, short]);
+    });
+  }
+
   it('are looked for in no more time than the text is long', () => {
     const space = ' '.repeat(50_000);
     const begin = '-----BEGIN CERTIFICATE-----';
@@ -32,8 +43,11 @@ describe('PEM certificates', () => {
   const refused: Record<string, string> = {
     'the empty text': '',
     'white space alone': ' \n',
-    'text before the block': `subject=CN=x\n${block(short)}`,
-    'text after the block': `${block(short)}x`,
+    'a second block with a misspelt beginning': `${block(short)}${block(long).replace('-----BEGIN', '----BEGIN')}`,
+    'a second block without a beginning': `${block(short)}${long}\n-----END CERTIFICATE-----\n`,
+    'a second block without an end': `${block(short)}-----BEGIN CERTIFICATE-----\n${long}\n`,
+    'a block of another label between text': `text\n${block(short)}${block(long).replaceAll('CERTIFICATE', 'X509 CRL')}`,
+    'a second block with a broken body': `${block(short)}text\n${block('*')}`,
     'a private key': block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
     'a key behind a certificate': block(short) + block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
     'a block without an end': block(short).slice(0, 40),

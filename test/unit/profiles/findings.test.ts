@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { readCertificate } from '../../../domain/formats/der/certificate.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { credentialFindings } from '../../../domain/issuance/credential-findings.ts';
@@ -223,6 +224,33 @@ describe('What somebody refuses of a configuration', () => {
   const ofPresentation = (changes: object, profile: Profile | null = null) =>
     presentationFindings(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }), profile);
   const waiving = { credentials: [{ ...QUERY, require_cryptographic_holder_binding: false }] };
+  describe('A key identifier of a trusted authority', () => {
+    const membersOf = async (value: (base64url: string) => string, others: object[] = []) => {
+      const root = await certify({ name: 'Root', ca: true });
+      const read = readCertificate(Buffer.from(root.certificate, 'base64'));
+      const trusted_authorities = [{ type: 'aki', values: [value(read?.subjectKeyId ?? '')] }];
+      return ofPresentation({
+        trustAnchors: [{ certificate: pem(root) }, ...others],
+        dcql_query: { credentials: [{ ...QUERY, trusted_authorities }] },
+      })
+        .map(({ member }) => member)
+        .filter((member) => member.includes('trusted_authorities'));
+    };
+    const WARNING = ['dcql_query.credentials.0.trusted_authorities.0'];
+    const asHex = (text: string) => Buffer.from(text, 'base64url').toString('hex');
+
+    it('is accepted without a warning if an anchor has it', async () => {
+      expect(await membersOf((text) => text)).to.deep.equal([]);
+    });
+    it('is warned of if no anchor has it', async () => {
+      expect(await membersOf(() => Buffer.alloc(20, 9).toString('base64url'))).to.deep.equal(WARNING);
+    });
+    it('is warned of in hexadecimal, also if anchors come from a key chain', async () => {
+      expect(await membersOf(asHex)).to.deep.equal(WARNING);
+      expect(await membersOf(asHex, [{ keyChainId: 'signing' }])).to.deep.equal(WARNING);
+    });
+  });
+
   const PRESENTATIONS: [string, object, string, { haip: boolean }][] = [
     ['answers in the clear', { responseMode: 'direct_post' }, 'responseMode', { haip: true }],
     ['a name by host', { clientIdPrefix: 'x509_san_dns' }, 'clientIdPrefix', { haip: true }],

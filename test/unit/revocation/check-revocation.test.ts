@@ -121,6 +121,15 @@ describe('Revocation of the certificates of issuers', () => {
     expect(remote.following.toSorted(), 'also where they have moved').to.deep.equal([OF_MIDDLE, OF_ROOT]);
   });
 
+  it('is told by a list that writes the name of the issuer in other case', async () => {
+    const issuer = await certify({ name: 'MIDDLE', ca: true });
+    serve(OF_MIDDLE, { by: middle, issuer });
+    expect(await check()).to.include(`signer: not on ${OF_MIDDLE}`);
+    lists = newLists();
+    serve(OF_MIDDLE, { by: middle, issuer, revoked: [leaf] });
+    expect(await check('if-available')).to.match(/^certificate_revoked: signer/);
+  });
+
   for (const mode of ['required', 'if-available'] as const) {
     it(`refuses a signer and an authority that are on a list, with ${mode}`, async () => {
       serve(OF_MIDDLE, { by: middle, revoked: [stranger, leaf] });

@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
@@ -5,13 +6,18 @@ import { OcspResponders } from '../../../application/revocation/ocsp-responders.
 import { readCertificate } from '../../../domain/formats/der/certificate.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { mayAnswer } from '../../../domain/verification/certificate-revocation.ts';
-import { namesOf } from '../../support/crl-maker.ts';
+import { der, namesOf, type Signing } from '../../support/crl-maker.ts';
 import { makeOcspResponse, type OcspOptions } from '../../support/ocsp-maker.ts';
+import { certifyRsa, pkcs1, pss, rsaPair } from '../../support/rsa-signing.ts';
 import { type CertificateOptions, type Certified, certify } from '../../support/test-certificates.ts';
 import { FakeRemote, SetClock } from '../verification-flow/kit.ts';
 
 const RESPONDER = 'http://ocsp.example/at';
 const OCSP_SIGNING = '1.3.6.1.5.5.7.3.9';
+const ecdsa = ({ privateKey }: Certified): Signing => ({
+  algorithm: der(0x30, Buffer.from('06082a8648ce3d040302', 'hex')),
+  sign: (data) => sign('sha256', data, privateKey),
+});
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -48,7 +54,8 @@ describe('A responder that is asked about a certificate', () => {
     remote.answer = () => ({ status: 200, contentType: 'application/ocsp-response', body });
   };
   const ask = async (tenantId = 'acme'): Promise<string> => {
-    const subject = { serial: namesOf(leaf.certificate).serial, issuer: authority.certificate };
+    const { serial, issuer: issuerName } = namesOf(leaf.certificate);
+    const subject = { serial, issuerName, issuer: authority.certificate };
     try {
       return (await responders.ask(tenantId, RESPONDER, subject)).status;
     } catch (error) {
@@ -56,15 +63,15 @@ describe('A responder that is asked about a certificate', () => {
       throw error;
     }
   };
-  const responder = (changes: Partial<CertificateOptions> = {}) =>
-    certify({
-      name: 'Responder',
-      by: authority,
-      purposes: [OCSP_SIGNING],
-      from: at(-DAY).toISOString(),
-      until: at(5 * DAY).toISOString(),
-      ...changes,
-    });
+  const responder = (changes: Partial<CertificateOptions> = {}) => certify(responderOptions(changes));
+  const responderOptions = (changes: Partial<CertificateOptions> = {}): CertificateOptions => ({
+    name: 'Responder',
+    by: authority,
+    purposes: [OCSP_SIGNING],
+    from: at(-DAY).toISOString(),
+    until: at(5 * DAY).toISOString(),
+    ...changes,
+  });
 
   it('says that it is good, or revoked, and is asked once for all who wait, by tenant', async () => {
     serve();
@@ -99,6 +106,32 @@ describe('A responder that is asked about a certificate', () => {
   it('may be one that the issuer certified for it', async () => {
     serve({ by: await responder() });
     expect(await ask()).to.equal('good');
+    clock.time += 2 * HOUR;
+    serve({ by: await responder({ by: { ...authority, name: 'AUTHORITY' } }), status: 'revoked' });
+    expect(await ask(), 'its issuer written in other case').to.equal('revoked');
+  });
+
+  for (const [what, signing] of Object.entries({ 'PKCS #1': pkcs1, 'RSASSA-PSS': pss })) {
+    it(`may have an RSA key and sign with ${what}, and says that a certificate is good or revoked`, async () => {
+      const pair = rsaPair();
+      const by = await certifyRsa(responderOptions(), {
+        rsa: pair,
+        signing: () => ecdsa(authority),
+      });
+      serve({ by, signing: signing(pair.privateKey) });
+      expect(await ask()).to.equal('good');
+      clock.time += 2 * HOUR;
+      serve({ by, signing: signing(pair.privateKey), status: 'revoked' });
+      expect(await ask()).to.equal('revoked');
+      clock.time += 2 * HOUR;
+      serve({ by, signing: signing(rsaPair().privateKey) });
+      expect(await ask(), 'signed by another key').to.match(/unusable answer/);
+    });
+  }
+
+  it('says that a certificate is revoked by an answer that is out of date, too', async () => {
+    serve({ status: 'revoked', thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) });
+    expect(await ask()).to.equal('revoked');
   });
 
   const refused: Readonly<

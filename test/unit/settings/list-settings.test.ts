@@ -23,7 +23,7 @@ const EVERYTHING = {
   ACCEPT_REWIND: '3.44',
   EXPECT_AUDIT_LOG: 'acme=1:hash',
   DATABASE_POOL: '20',
-  DATABASE_MIGRATION_URL: 'postgres://owner:${CANARY}@db.example/vidimus',
+  DATABASE_MIGRATION_URL: `postgres://owner:${CANARY}@db.example:5432/main`,
   DATABASE_TIMEOUT: '20',
   MIGRATE: 'off',
   MASTER_SECRET: `${CANARY} and more of it`,

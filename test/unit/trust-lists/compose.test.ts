@@ -361,7 +361,7 @@ describe('A trust list of our own', () => {
       for (const text of [
         'x',
         pem(external).replace('MII', 'AAA'),
-        `${pem(external)}x`,
+        `${pem(external)}-----BEGIN CERTIFICATE-----\nx`,
         pem(external).replaceAll('CERTIFICATE', 'PUBLIC KEY'),
         '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----',
       ]) {

@@ -36,12 +36,12 @@ describe('The history of a service', () => {
 
   describe('on a list of trusted entities (TS 119 602)', () => {
     const STATES = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus';
-    const read = async (history: unknown, status = 'withdrawn') => {
+    const read = async (history: unknown, status = 'withdrawn', start = '2026-01-20T00:00:00Z') => {
       const { certificate } = await certify({ name: 'Body', ca: true });
       const ServiceInformation = {
         ServiceTypeIdentifier: 'http://uri.etsi.org/19602/SvcType/PubEAA/Issuance',
-        ServiceStatus: `${STATES}/${status}`,
-        StatusStartingTime: '2026-01-20T00:00:00Z',
+        ...(status !== '' && { ServiceStatus: `${STATES}/${status}` }),
+        StatusStartingTime: start,
         ServiceDigitalIdentity: { X509Certificates: [{ val: certificate }] },
       };
       const LoTE = {
@@ -59,6 +59,18 @@ describe('The history of a service', () => {
       return readTrustList({ LoTE } as unknown as JsonObject, day(25));
     };
     const notified = { ServiceStatus: `${STATES}/notified`, StatusStartingTime: '2026-01-10T00:00:00Z' };
+
+    for (const [what, status, start, count] of [
+      ['began yesterday', 'notified', '2026-01-24T00:00:00Z', 1],
+      ['begins tomorrow', 'notified', '2026-01-26T00:00:00Z', 0],
+      ['is not stated and begins tomorrow', '', '2026-01-26T00:00:00Z', 0],
+    ] as const) {
+      it(`selects ${count} certificates of a service whose status ${what}`, async () => {
+        const list = await read(undefined, status, start);
+        expect(selectCertificates(list, credentialIssuers())).to.have.length(count);
+        expect(selectCertificates(list, credentialIssuers(undefined, 'issuance'))).to.have.length(count);
+      });
+    }
 
     it('is read, and counts for who asks for the time of issuance alone', async () => {
       const list = await read([notified]);

@@ -41,8 +41,15 @@ describe('A demanded key identifier', () => {
     expect(met([root, middle], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
   });
 
-  it('is not that of a certificate in between, nor of an anchor that vouches for others', async () => {
-    expect(met([root], [leaf, middle], keyIdOf(middle))).to.deep.equal([]);
+  it('is that of an authority between the signer and the anchor', () => {
+    expect(met([root], [leaf, middle], keyIdOf(middle))).to.deep.equal([keyIdOf(middle)]);
+    expect(met([root], [leaf, middle], keyIdOf(leaf))).to.deep.equal([]);
+    expect(met([middle], [leaf, middle, root], keyIdOf(root))).to.deep.equal([]);
+  });
+
+  it('is not that of an authority outside of the validated chain, nor of an anchor that vouches for others', async () => {
+    const apart = await certify({ name: 'Apart', ca: true });
+    expect(met([root], [leaf, middle, apart], keyIdOf(apart))).to.deep.equal([]);
     const other = await certify({ name: 'Other', ca: true });
     expect(met([root, other], [leaf, middle], keyIdOf(other))).to.deep.equal([]);
   });
