@@ -1843,7 +1843,7 @@ export interface webhooks {
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */
@@ -1871,7 +1871,7 @@ export interface webhooks {
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */
@@ -1899,7 +1899,7 @@ export interface webhooks {
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */
@@ -1927,7 +1927,7 @@ export interface webhooks {
      *
      *     The call bears no key; `auth_session` is known only to the service, the page and its visitor.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */

@@ -86,7 +86,7 @@ export const issuanceRoutes = families(
       surface: 'admin',
       access: { anyOf: ['issuance:offer', 'issuance:manage'], remembered: true },
       body: OfferRequest,
-      bodyLimit: 256 * 1024,
+      bodyLimit: 1024 * 1024,
       example: {
         response_type: 'uri',
         flow: 'pre_authorized_code',
