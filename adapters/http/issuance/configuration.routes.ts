@@ -6,6 +6,7 @@ import {
   ListCredentialConfigurations,
   ReplaceCredentialConfiguration,
   UpdateCredentialConfiguration,
+  type WrittenCredentialConfiguration,
 } from '../../../application/issuance/credential-configurations.ts';
 import {
   GetIssuanceConfiguration,
@@ -65,6 +66,8 @@ const credential = resourceRoutes({
   access: manage,
   view: CredentialConfigurationView,
   get: GetCredentialConfiguration,
+  stored: ({ findings: _findings, ...stored }: WrittenCredentialConfiguration) => stored,
+  findings: ({ findings = [] }: WrittenCredentialConfiguration) => findings,
   toView: async (shown, { caller: { configured } }) =>
     toCredentialConfigurationView(
       shown,
