@@ -2319,7 +2319,7 @@ export interface components {
             [key: string]: components["schemas"]["Json"];
           };
           claims?: {
-            path: (string | null | number)[];
+            path: (string | (number | null))[];
           }[];
         }[];
         provided_attestations?: {
@@ -2418,7 +2418,7 @@ export interface components {
       schema?: {
         [key: string]: components["schemas"]["Json"];
       } | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       /** @description Null: the default of the tenant signs */
       readonly keyChain?: components["schemas"]["KeyChain"] | null;
@@ -2468,7 +2468,7 @@ export interface components {
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
         /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
         /** @description How wallets call it, by language */
@@ -2566,7 +2566,7 @@ export interface components {
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
@@ -2738,7 +2738,8 @@ export interface components {
       dcql_query: {
         credentials: {
           id: string;
-          format: string;
+          /** @enum {string} */
+          format: "dc+sd-jwt" | "mso_mdoc";
           meta: {
             [key: string]: unknown;
           };
@@ -2746,7 +2747,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | null | number)[] & unknown;
+            path: (string | (number | null))[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;
@@ -2853,7 +2854,7 @@ export interface components {
       furtherAccessKeyChainIds?: string[] | null;
       /** @description What the browser is offered: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, for mdocs alone, as some platforms know nothing else), or both in one request. org-iso-mdoc is made for one page: a request names its origin where there are several expectedOrigins. Unless stated: `["openid4vp"]` */
       dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[];
-      /** @description The older name of `accessKeyChainId`; where both stand they are alike */
+      /** @description The older name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
       accessCertId?: string | null;
       readonly tenant?: components["schemas"]["TenantReference"];
       /** Format: date-time */
@@ -2877,7 +2878,7 @@ export interface components {
     } | ({
       /** @description the CA of an own key chain that issues */
       keyChainId?: string;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
     } & (unknown | unknown)) | {
       /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
@@ -2902,7 +2903,8 @@ export interface components {
       dcql_query?: {
         credentials: {
           id: string;
-          format: string;
+          /** @enum {string} */
+          format: "dc+sd-jwt" | "mso_mdoc";
           meta: {
             [key: string]: unknown;
           };
@@ -2910,7 +2912,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | null | number)[] & unknown;
+            path: (string | (number | null))[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;
@@ -2985,7 +2987,7 @@ export interface components {
       dcApiRequest?: ("signed" | "unsigned" | "multisigned") | null;
       furtherAccessKeyChainIds?: string[] | null;
       dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[] | null;
-      /** @description The older name of `accessKeyChainId`; where both stand they are alike */
+      /** @description The older name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
       accessCertId?: string | null;
       readonly tenant?: components["schemas"]["TenantReference"];
       /** Format: date-time */
@@ -3266,7 +3268,7 @@ export interface components {
       immediateUpdate?: boolean | null;
       /** @description Names the lists in one document; true unless stated */
       enableAggregation?: boolean | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
     };
     StatusListUpdate: {
@@ -3274,7 +3276,7 @@ export interface components {
       credentialConfigurationId?: string | null;
       /** @description Signs the list; null: the tenant's default for status lists */
       keyChainId?: string | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly id?: string;
       readonly tenantId?: string;
@@ -3305,7 +3307,7 @@ export interface components {
       entityConfig?: unknown;
       /** @description What the list says about its scheme, in the shape of the document */
       data?: components["schemas"]["TrustListData"] | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly tenantId?: string;
       readonly tenant?: components["schemas"]["TenantReference"];
@@ -3342,9 +3344,9 @@ export interface components {
        * @description Since when the status holds; since it was written unless stated
        */
       statusStartingTime?: string;
-      /** @description The older name of `issuerKeyChainId`; where both stand they are alike */
+      /** @description The older name of `issuerKeyChainId`. A request that has both with different values is rejected with 400 */
       issuerCertId?: string;
-      /** @description The older name of `revocationKeyChainId`; where both stand they are alike */
+      /** @description The older name of `revocationKeyChainId`. A request that has both with different values is rejected with 400 */
       revocationCertId?: string;
     } & (unknown | unknown)) | {
       /** @constant */
@@ -3441,7 +3443,7 @@ export interface components {
       entityConfig?: unknown;
       /** @description What the list says about its scheme, in the shape of the document */
       data?: components["schemas"]["TrustListData"] | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly tenantId?: string;
       readonly tenant?: components["schemas"]["TenantReference"];
@@ -3550,7 +3552,7 @@ export interface components {
       dns?: string[];
       /** @description Which relying party of the account; the first unless stated */
       rpId?: string;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
     } & (unknown | unknown);
     RegistrationCertificateOrder: {
@@ -3579,7 +3581,7 @@ export interface components {
             [key: string]: components["schemas"]["Json"];
           };
           claims?: {
-            path: (string | null | number)[];
+            path: (string | (number | null))[];
           }[];
         }[];
         provided_attestations?: {
@@ -5828,7 +5830,7 @@ export interface components {
           format: string;
           meta: Record<string, never>;
           claims?: {
-            path: (string | null | number)[];
+            path: (string | (number | null))[];
           }[];
         }[];
         provided_attestations?: {
@@ -5873,7 +5875,7 @@ export interface components {
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
         /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
         /** @description How wallets call it, by language */
@@ -5971,7 +5973,7 @@ export interface components {
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
@@ -6345,7 +6347,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -6377,7 +6379,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -6493,7 +6495,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -6572,7 +6574,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -6657,7 +6659,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example pid */
@@ -6686,7 +6688,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example pid */
@@ -6768,7 +6770,7 @@ export interface operations {
           schema?: {
             [key: string]: components["schemas"]["Json"];
           } | null;
-          /** @description The older name of `keyChainId`; where both stand they are alike */
+          /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
           certId?: string | null;
           /** @description Null: the default of the tenant signs */
           readonly keyChain?: components["schemas"]["KeyChain"] | null;
@@ -7007,7 +7009,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -7100,7 +7102,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example name-check */
@@ -7129,7 +7131,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example name-check */
@@ -7573,7 +7575,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -7611,7 +7613,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -7737,7 +7739,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -7769,7 +7771,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8004,7 +8006,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8036,7 +8038,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8286,7 +8288,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8318,7 +8320,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8607,7 +8609,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example <status list> */
@@ -8636,7 +8638,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example <status list> */
@@ -8698,7 +8700,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -8854,7 +8856,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example universities */
@@ -8895,7 +8897,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example universities */
@@ -8924,7 +8926,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example universities */
@@ -9184,7 +9186,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9235,7 +9237,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9261,7 +9263,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9389,7 +9391,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9426,7 +9428,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
