@@ -1843,7 +1843,7 @@ export interface webhooks {
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */
@@ -1871,7 +1871,7 @@ export interface webhooks {
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */
@@ -1899,7 +1899,7 @@ export interface webhooks {
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */
@@ -1927,7 +1927,7 @@ export interface webhooks {
      *
      *     The call bears no key; `auth_session` is known only to the service, the page and its visitor.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
      *
      *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
      */
@@ -2319,7 +2319,7 @@ export interface components {
             [key: string]: components["schemas"]["Json"];
           };
           claims?: {
-            path: (string | null | number)[];
+            path: (string | (number | null))[];
           }[];
         }[];
         provided_attestations?: {
@@ -2418,7 +2418,7 @@ export interface components {
       schema?: {
         [key: string]: components["schemas"]["Json"];
       } | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       /** @description Null: the default of the tenant signs */
       readonly keyChain?: components["schemas"]["KeyChain"] | null;
@@ -2468,7 +2468,7 @@ export interface components {
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
         /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
         /** @description How wallets call it, by language */
@@ -2566,7 +2566,7 @@ export interface components {
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
@@ -2738,7 +2738,8 @@ export interface components {
       dcql_query: {
         credentials: {
           id: string;
-          format: string;
+          /** @enum {string} */
+          format: "dc+sd-jwt" | "mso_mdoc";
           meta: {
             [key: string]: unknown;
           };
@@ -2746,7 +2747,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | null | number)[] & unknown;
+            path: (string | (number | null))[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;
@@ -2853,7 +2854,7 @@ export interface components {
       furtherAccessKeyChainIds?: string[] | null;
       /** @description What the browser is offered: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, for mdocs alone, as some platforms know nothing else), or both in one request. org-iso-mdoc is made for one page: a request names its origin where there are several expectedOrigins. Unless stated: `["openid4vp"]` */
       dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[];
-      /** @description The older name of `accessKeyChainId`; where both stand they are alike */
+      /** @description The older name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
       accessCertId?: string | null;
       readonly tenant?: components["schemas"]["TenantReference"];
       /** Format: date-time */
@@ -2877,7 +2878,7 @@ export interface components {
     } | ({
       /** @description the CA of an own key chain that issues */
       keyChainId?: string;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
     } & (unknown | unknown)) | {
       /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
@@ -2902,7 +2903,8 @@ export interface components {
       dcql_query?: {
         credentials: {
           id: string;
-          format: string;
+          /** @enum {string} */
+          format: "dc+sd-jwt" | "mso_mdoc";
           meta: {
             [key: string]: unknown;
           };
@@ -2910,7 +2912,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | null | number)[] & unknown;
+            path: (string | (number | null))[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;
@@ -2985,7 +2987,7 @@ export interface components {
       dcApiRequest?: ("signed" | "unsigned" | "multisigned") | null;
       furtherAccessKeyChainIds?: string[] | null;
       dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[] | null;
-      /** @description The older name of `accessKeyChainId`; where both stand they are alike */
+      /** @description The older name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
       accessCertId?: string | null;
       readonly tenant?: components["schemas"]["TenantReference"];
       /** Format: date-time */
@@ -3266,7 +3268,7 @@ export interface components {
       immediateUpdate?: boolean | null;
       /** @description Names the lists in one document; true unless stated */
       enableAggregation?: boolean | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
     };
     StatusListUpdate: {
@@ -3274,7 +3276,7 @@ export interface components {
       credentialConfigurationId?: string | null;
       /** @description Signs the list; null: the tenant's default for status lists */
       keyChainId?: string | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly id?: string;
       readonly tenantId?: string;
@@ -3305,7 +3307,7 @@ export interface components {
       entityConfig?: unknown;
       /** @description What the list says about its scheme, in the shape of the document */
       data?: components["schemas"]["TrustListData"] | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly tenantId?: string;
       readonly tenant?: components["schemas"]["TenantReference"];
@@ -3342,9 +3344,9 @@ export interface components {
        * @description Since when the status holds; since it was written unless stated
        */
       statusStartingTime?: string;
-      /** @description The older name of `issuerKeyChainId`; where both stand they are alike */
+      /** @description The older name of `issuerKeyChainId`. A request that has both with different values is rejected with 400 */
       issuerCertId?: string;
-      /** @description The older name of `revocationKeyChainId`; where both stand they are alike */
+      /** @description The older name of `revocationKeyChainId`. A request that has both with different values is rejected with 400 */
       revocationCertId?: string;
     } & (unknown | unknown)) | {
       /** @constant */
@@ -3441,7 +3443,7 @@ export interface components {
       entityConfig?: unknown;
       /** @description What the list says about its scheme, in the shape of the document */
       data?: components["schemas"]["TrustListData"] | null;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly tenantId?: string;
       readonly tenant?: components["schemas"]["TenantReference"];
@@ -3550,7 +3552,7 @@ export interface components {
       dns?: string[];
       /** @description Which relying party of the account; the first unless stated */
       rpId?: string;
-      /** @description The older name of `keyChainId`; where both stand they are alike */
+      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
     } & (unknown | unknown);
     RegistrationCertificateOrder: {
@@ -3579,7 +3581,7 @@ export interface components {
             [key: string]: components["schemas"]["Json"];
           };
           claims?: {
-            path: (string | null | number)[];
+            path: (string | (number | null))[];
           }[];
         }[];
         provided_attestations?: {
@@ -5836,7 +5838,7 @@ export interface components {
           format: string;
           meta: Record<string, never>;
           claims?: {
-            path: (string | null | number)[];
+            path: (string | (number | null))[];
           }[];
         }[];
         provided_attestations?: {
@@ -5881,7 +5883,7 @@ export interface components {
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
         /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
         /** @description How wallets call it, by language */
@@ -5979,7 +5981,7 @@ export interface components {
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
-        path: (string | number | null)[];
+        path: (string | (number | null))[];
         display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
@@ -6353,7 +6355,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -6385,7 +6387,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -6501,7 +6503,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -6580,7 +6582,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -6665,7 +6667,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example pid */
@@ -6694,7 +6696,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example pid */
@@ -6776,7 +6778,7 @@ export interface operations {
           schema?: {
             [key: string]: components["schemas"]["Json"];
           } | null;
-          /** @description The older name of `keyChainId`; where both stand they are alike */
+          /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
           certId?: string | null;
           /** @description Null: the default of the tenant signs */
           readonly keyChain?: components["schemas"]["KeyChain"] | null;
@@ -7015,7 +7017,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -7108,7 +7110,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example name-check */
@@ -7137,7 +7139,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example name-check */
@@ -7581,7 +7583,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -7619,7 +7621,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -7745,7 +7747,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -7777,7 +7779,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8012,7 +8014,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8044,7 +8046,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8294,7 +8296,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8326,7 +8328,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /**
@@ -8615,7 +8617,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example <status list> */
@@ -8644,7 +8646,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example <status list> */
@@ -8706,7 +8708,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -8862,7 +8864,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example universities */
@@ -8903,7 +8905,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example universities */
@@ -8932,7 +8934,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path: {
         /** @example universities */
@@ -9192,7 +9194,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9243,7 +9245,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9269,7 +9271,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9397,7 +9399,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;
@@ -9434,7 +9436,7 @@ export interface operations {
          * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
          * @example "the-etag-of-the-answer-before"
          */
-        "If-Match"?: "*" | string;
+        "If-Match"?: string;
       };
       path?: never;
       cookie?: never;

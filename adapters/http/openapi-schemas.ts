@@ -55,6 +55,20 @@ function withoutPlatformBounds(schema: JsonSchema): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }
 
+/** Generators for Python fail at null as one of three types, so the last of the others includes it. */
+function joinNull(node: unknown): void {
+  if (typeof node !== 'object' || node === null) return;
+  for (const member of Object.values(node)) joinNull(member);
+  const schema = node as Schema;
+  const options = schema['anyOf'] as Schema[] | undefined;
+  if (!Array.isArray(options) || options.length < 3) return;
+  const types = options.filter(({ type }) => type !== 'null');
+  const last = types.at(-1);
+  if (types.length === options.length || typeof last?.['type'] !== 'string' || last['enum'] !== undefined)
+    return;
+  schema['anyOf'] = [...types.slice(0, -1), { ...last, type: [last['type'], 'null'] }];
+}
+
 /** NUL is in no text that is taken. */
 function sayThatItIsText(schema: JsonSchema): void {
   const { type, pattern, format, enum: values, const: value } = schema;
@@ -80,8 +94,22 @@ function tellDefault(schema: JsonSchema, io: 'input' | 'output'): void {
   schema.description = schema.description === undefined ? words : `${schema.description}. ${words}`;
 }
 
-/** Finishes what schemas alone cannot say. */
-export function finish(document: object, routes: readonly Route[]): object {
+/**
+ * Generators for Go write code that does not compile for an object or an array. Such a property is any JSON value to them, with its
+ * description.
+ */
+function openMixedUnions(document: Document): void {
+  const { schemas = {} } = document.components ?? {};
+  for (const name of ['PresentedCredential', 'PresentedCredentialOutput']) {
+    for (const member of ['values', 'issuer']) delete schemas[name]?.properties?.[member]?.['anyOf'];
+  }
+}
+
+/**
+ * Finishes what schemas alone cannot say.
+ * @param keepsUnions for a generator that supports an object or an array.
+ */
+export function finish(document: object, routes: readonly Route[], keepsUnions = false): object {
   const named = withOneJson(document as Document);
   const closed = new Set<Schema>();
   for (const route of routes) closeBody(named, route, closed);
@@ -90,6 +118,8 @@ export function finish(document: object, routes: readonly Route[]): object {
     const { anyOf, oneOf } = (named.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
     for (const alternative of anyOf ?? oneOf ?? []) addOlderNames(alternative);
   }
+  joinNull(named);
+  if (!keepsUnions) openMixedUnions(named);
   return named;
 }
 
@@ -154,7 +184,7 @@ function addOlderNames(schema: Schema): void {
     if (older === undefined || Object.hasOwn(properties, older)) continue;
     properties[older] = {
       ...properties[name],
-      description: `The older name of \`${name}\`; where both stand they are alike`,
+      description: `The older name of \`${name}\`. A request that has both with different values is rejected with 400`,
     };
     if (!required.includes(name)) continue;
     schema.required = (schema.required ?? []).filter((other) => other !== name);

@@ -117,7 +117,7 @@ const HEADERS = z.object({
 
 const DELIVERY =
   'One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, ' +
-  'at most 256 KiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. ' +
+  'at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. ' +
   'Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.';
 const SIGNED =
   'It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has ' +

@@ -158,9 +158,9 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'GET /.well-known/oauth-authorization-server/:tenant/chained-as': 'getChainedServerMetadata',
 
   'GET /:tenant/request/:requestId': 'fetchPresentationRequest',
-  'POST /:tenant/request/:requestId': 'fetchPresentationRequestFor',
+  'POST /:tenant/request/:requestId': 'fetchPresentationRequestForWallet',
   'GET /:tenant/request/:requestId/cross-device': 'fetchCrossDeviceRequest',
-  'POST /:tenant/request/:requestId/cross-device': 'fetchCrossDeviceRequestFor',
+  'POST /:tenant/request/:requestId/cross-device': 'fetchCrossDeviceRequestForWallet',
   'POST /:tenant/response/:requestId': 'respondToPresentationRequest',
   'GET /:tenant/presented': 'showPresentedPage',
   'GET /:tenant/offer/:pageId': 'showOfferPage',

@@ -17,7 +17,8 @@ import { signingKeys, type WebhookSecret } from '../../domain/webhooks/webhook-s
 import { faultWords } from './fault-words.ts';
 
 const TIMEOUT_MS = 10_000;
-const ANSWER_BYTES = 256 * 1024;
+/** A claims webhook may return an image. */
+const ANSWER_BYTES = 1024 * 1024;
 
 /** What is said better of a webhook than of any other address. */
 const WORDS: Partial<Record<RemoteFault, string>> = {

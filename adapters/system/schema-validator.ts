@@ -26,8 +26,8 @@ const MAX_SCHEMA_LENGTH = 50_000;
 /** What a compiled schema takes in memory, for caches. */
 const OWN_BYTES = 50_000;
 const SUBSCHEMA_BYTES = 1_100;
-/** A portrait is the longest claim there is. */
-const MAX_DOCUMENT_LENGTH = 256 * 1024;
+/** A portrait is the longest claim there is; an offer and the response of a claims webhook have at most so many bytes. */
+const MAX_DOCUMENT_LENGTH = 1024 * 1024;
 /** Objects, arrays and values of one document. */
 const MAX_NODES = 2_000;
 /** Steps of one check, about a tenth of a second. */

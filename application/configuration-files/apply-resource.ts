@@ -2,6 +2,7 @@ import type { IssuanceConfigurationBody } from '../../domain/issuance/issuance-c
 import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
 import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
 import type { FileBody, FileKind } from '../../domain/resources.ts';
+import { readWritten } from '../../domain/shared/read-written.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import { keepDemandedListPins } from '../../domain/verification/kept-list-pins.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -13,7 +14,7 @@ import { ReplacePresentationConfiguration } from '../verification/presentation-c
 import type { Administration } from './administration.ts';
 import { applyClient } from './apply-client.ts';
 import { applyKeyChain } from './apply-key-chain.ts';
-import { asDocument, type Document, repositoryOf } from './documents.ts';
+import { asDocument, type Document, describedBy, repositoryOf } from './documents.ts';
 import { isSame, type Outcome } from './outcome.ts';
 
 type Ports = Administration['ports'];
@@ -52,11 +53,18 @@ export async function applyResource(
   const { ports } = administration;
   const caller = await administration.callerOf(tenant);
   const stored = await ports.store.forTenant(tenant, (own) => repositoryOf(own, kind).find(id || 'default'));
-  const known = stored && asDocument(kind, stored);
+  const known = stored && withDefaults(kind, asDocument(kind, stored));
   if (known !== undefined && isSame(known, withKept(kind, body, known))) return 'unchanged';
   const write: Write<never> = WRITE[kind];
   await write(ports, caller, body as never, known && id);
   return known === undefined ? 'created' : 'changed';
+}
+
+/** A stored document with the defaults of members that the release which stored it did not have. */
+function withDefaults(kind: FileKind, known: Readonly<Record<string, unknown>>): object {
+  const { createdAt: _createdAt, updatedAt: _updatedAt, ...document } = known;
+  const read = readWritten(describedBy(kind).body, JSON.parse(JSON.stringify(document)));
+  return 'errors' in read ? known : (read.data as object);
 }
 
 /** What a write keeps that the file does not say: who signs the lists of others, found out on the way, and promises. */

@@ -1,4 +1,5 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { maxCopies } from '../../domain/issuance/copies.ts';
 import { lifeTimeWithin, MDOC_LIFETIME_SECONDS } from '../../domain/issuance/credential.ts';
 import { tellingPlaces } from '../../domain/issuance/linkable-copies.ts';
 import type { IdentifiedBatch } from '../../domain/issuance/subject-claims.ts';
@@ -48,7 +49,7 @@ export class BatchMaker extends needs({
   random: Random,
 }) {
   /**
-   * One credential per key, each with a status entry where the configuration has statuses. A batch that does not get on
+   * One credential per key, fewer when claims are large (`maxCopies`), each with a status entry where the configuration has statuses. A batch that does not get on
    * record has to be discarded.
    */
   async make(
@@ -63,7 +64,8 @@ export class BatchMaker extends needs({
     },
   ): Promise<MadeBatch> {
     const { credentialFactory, walletFollower, subjectFingerprints, clock } = this.ports;
-    const { session, claims, holderKeys, statuses } = contents;
+    const { session, claims, statuses } = contents;
+    const holderKeys = contents.holderKeys.slice(0, maxCopies(claims));
     const now = clock.now();
     const lifeTime = lifeTimeWithin(now, configuration.lifeTime, endOfStatuses(statuses));
     const count = Math.max(1, holderKeys.length);

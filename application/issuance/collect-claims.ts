@@ -1,10 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Frame, readDisclosureFrame } from '../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { sdJwtFaults } from '../../domain/formats/sd-jwt/issue.ts';
 import { binaryFaults, hasBinaryClaims, withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { claimTypeFaults } from '../../domain/issuance/element-types.ts';
 import { paddedFrame } from '../../domain/issuance/frame-padding.ts';
 import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
-import { mdocElements, mdocFaults, staticElements } from '../../domain/issuance/mdoc-claims.ts';
+import {
+  mdocElements,
+  mdocFaults,
+  mdocTypeFaults,
+  staticElements,
+} from '../../domain/issuance/mdoc-claims.ts';
 import { missingSubjects } from '../../domain/issuance/subject-claims.ts';
 import { brokenRules, typeRules } from '../../domain/issuance/type-rules.ts';
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
@@ -47,6 +54,17 @@ export type Issuable = {
 };
 
 /**
+ * Types of elements are checked when claims arrive. Those of the configuration were checked when it was written, and a
+ * configuration that an earlier release stored goes on.
+ */
+function typeFaults({ configuration, claims }: Issuable): readonly SchemaFault[] {
+  const source = ownSource(configuration);
+  if (source.type === 'inline' && isDeepStrictEqual(source.claims, claims)) return [];
+  const { config, vct } = configuration;
+  return config.format === 'mso_mdoc' ? mdocTypeFaults(config, claims) : claimTypeFaults(vct, claims);
+}
+
+/**
  * What keeps claims from being issued by a configuration: its schema, its format, what it promises. The names that the
  * issuer sets itself are those of the format: an mdoc has none, its elements stand apart from what the protocol says.
  */
@@ -81,6 +99,8 @@ function formatFaults({ configured, configuration, claims }: Issuable): readonly
   const binary = binarySchemaOf(configured, configuration);
   const faults = isMdoc ? mdocFaults(config, claims) : sdJwtClaimFaults(claims, frame, binary);
   if (faults.length > 0) return faults;
+  const wrongTypes = typeFaults({ configured, configuration, claims });
+  if (wrongTypes.length > 0) return wrongTypes;
   const named = isMdoc ? mdocElements(config, claims) : claims;
   const missing = [...missingClaims(config, named), ...missingSubjects(named, configuration.subjectClaims)];
   return isMdoc ? missing : [...missing, ...brokenRules(typeRules(configuration.vct), claims, frame)];

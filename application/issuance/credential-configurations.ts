@@ -5,11 +5,13 @@ import {
   type CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
 import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
+import { lifetimeFindings } from '../../domain/issuance/lifetime-findings.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
 import { otherAlgorithmFaults } from '../../domain/issuance/stated-abilities.ts';
 import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
 import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { Finding } from '../../domain/shared/finding.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
 import { type Merged, mergeChange } from '../../domain/shared/merge-change.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
@@ -35,6 +37,11 @@ const PORTS = {
 };
 type Ports = PortsOf<typeof PORTS>;
 
+/** A configuration that was written, with what follows from the key chains of the tenant. */
+export type WrittenCredentialConfiguration = CredentialConfiguration & {
+  readonly findings?: readonly Finding[];
+};
+
 /** The credential configurations that a caller may see; a restricted client sees its own only. */
 export class ListCredentialConfigurations extends needs({}) {
   async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
@@ -53,7 +60,10 @@ export class GetCredentialConfiguration extends needs({}) {
 /** Creates a credential configuration, or replaces the one of the same id. */
 export class ReplaceCredentialConfiguration extends needs(PORTS) {
   /** @throws Failure `invalid_input` with the path of the fault; nothing is stored then. */
-  async execute(caller: TenantCaller, body: CredentialConfigurationBody): Promise<CredentialConfiguration> {
+  async execute(
+    caller: TenantCaller,
+    body: CredentialConfigurationBody,
+  ): Promise<WrittenCredentialConfiguration> {
     assertMayUse(caller.allowedIssuanceConfigs, [body.id]);
     return put(this.ports, caller, body.id, () => ({ body }));
   }
@@ -66,7 +76,7 @@ export class UpdateCredentialConfiguration extends needs(PORTS) {
     caller: TenantCaller,
     id: string,
     change: Readonly<Record<string, unknown>>,
-  ): Promise<CredentialConfiguration> {
+  ): Promise<WrittenCredentialConfiguration> {
     if (change['id'] !== undefined && change['id'] !== id)
       throw invalidInput('id', 'the id cannot be changed');
     await visible(caller, id);
@@ -109,7 +119,7 @@ async function put(
   caller: TenantCaller,
   id: string,
   next: (before: CredentialConfiguration | undefined) => Written,
-): Promise<CredentialConfiguration> {
+): Promise<WrittenCredentialConfiguration> {
   const now = clock.now();
   const known = (await caller.configured.writtenCredentialConfigurations()).find((one) => one.id === id);
   // A registrar may be asked, so before the transaction.
@@ -140,7 +150,8 @@ async function put(
     assertOwnCredential(caller, { after: configuration, before, all, chains, now });
     await credentialConfigurations.put(configuration);
     await issuerRegistration.assertDemanded(caller, configuration);
-    return configuration;
+    const findings = lifetimeFindings(configuration, chains, now);
+    return findings.length === 0 ? configuration : { ...configuration, findings };
   });
 }
 

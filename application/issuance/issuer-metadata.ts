@@ -4,7 +4,12 @@ import {
   chainedAsMetadata,
 } from '../../domain/issuance/authorization-server-metadata.ts';
 import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
-import { localesOf, narrowTo, pickLocale } from '../../domain/issuance/localized-metadata.ts';
+import {
+  localeListsOf,
+  narrowTo,
+  onlyLocaleOf,
+  pickLocale,
+} from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
 import { metadataSigner } from '../../domain/issuance/metadata-signer.ts';
 import type { StoredKey } from '../../domain/keys/signing-key.ts';
@@ -67,15 +72,18 @@ export class GetIssuerMetadata extends needs({
   ): Promise<IssuerDocument> {
     const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
-    const locales = configured.derive('metadata/locales', () => localesOf(whole));
-    const language = pickLocale(locales, wanted.languages);
+    const lists = configured.derive('metadata/locales', () => localeListsOf(whole));
+    const chosen = lists.map((locales) => pickLocale(locales, wanted.languages) ?? '*');
     const registered = await this.#registered(configured);
-    const variant = `${language ?? '*'} ${registered?.name ?? ''}`;
+    const isNarrow = chosen.some((locale) => locale !== '*');
+    const variant = `${isNarrow ? chosen.join() : '*'} ${registered?.name ?? ''}`;
     const metadata = configured.derive(`metadata/issuer/${variant}`, () => {
-      const narrow = language === undefined ? whole : narrowTo(whole, language);
+      const narrow = isNarrow ? narrowTo(whole, wanted.languages) : whole;
+      const language = isNarrow ? onlyLocaleOf(narrow) : undefined;
       const document = registered === undefined ? narrow : { ...narrow, issuer_info: [registered.entry] };
-      return { document, text: JSON.stringify(document) };
+      return { document, text: JSON.stringify(document), ...defined({ language }) };
     });
+    const { language } = metadata;
     // Wallets of drafts look for the signed form inside the other one.
     const isInside = !wanted.signed && holdsTo(configured.profile, 'eu');
     const jwt =

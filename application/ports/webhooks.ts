@@ -47,7 +47,7 @@ export abstract class Webhooks {
   abstract refuses(url: string, tenantId: TenantId): boolean;
 
   /**
-   * One attempt: JSON out, JSON or nothing back, within ten seconds and 256 KiB.
+   * One attempt: JSON out, JSON or nothing back, within ten seconds and 1 MiB.
    * @returns the successful status and what was answered; `undefined` for an empty body, and for what is no JSON where
    *   the answer is optional.
    * @throws WebhookError for everything else.

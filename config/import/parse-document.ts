@@ -1,5 +1,12 @@
 import { isScalar, LineCounter, parseDocument, visit } from 'yaml';
-import { isJsonObject, isText, type Json, type JsonObject, parseJson } from '../../domain/shared/json.ts';
+import {
+  isJsonObject,
+  isMemberName,
+  isText,
+  type Json,
+  type JsonObject,
+  parseJson,
+} from '../../domain/shared/json.ts';
 import { jsonFault } from '../../domain/shared/json-fault.ts';
 
 const MAX_DEPTH = 32;
@@ -68,14 +75,16 @@ function parseYaml(text: string): { value: Json } | { fault: string } {
 /** What YAML has beyond JSON is no value here; nor is what `parseJson` refuses. */
 function isJson(value: unknown): value is Json {
   let left = MAX_VALUES;
-  const walk = (entry: unknown, depth: number): boolean => {
+  const walk = (entry: unknown, depth: number, parent?: string): boolean => {
     if (--left < 0 || depth > MAX_DEPTH) return false;
     if (typeof entry === 'string') return isText(entry);
     if (typeof entry === 'number') return isKept(entry);
     if (typeof entry === 'boolean' || entry === null) return true;
     if (Array.isArray(entry)) return entry.every((item) => walk(item, depth + 1));
     if (typeof entry !== 'object' || Object.getPrototypeOf(entry) !== Object.prototype) return false;
-    return Object.entries(entry).every(([name, member]) => isName(name) && walk(member, depth + 1));
+    return Object.entries(entry).every(
+      ([name, member]) => isText(name) && isMemberName(name, parent) && walk(member, depth + 1, name),
+    );
   };
   return walk(value, 0);
 }
@@ -83,8 +92,4 @@ function isJson(value: unknown): value is Json {
 /** 2^53 and 2^53 + 1 are read alike, so neither is taken. */
 function isKept(number: number): boolean {
   return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number));
-}
-
-function isName(name: string): boolean {
-  return isText(name) && !['__proto__', 'constructor', 'prototype'].includes(name);
 }

@@ -137,6 +137,14 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     change: 'create a key chain for trustList that names the operator, or remove LoTEType',
   },
   {
+    kind: 'credential-configuration',
+    path: /^(claims|config\.claimsByNamespace)\./,
+    message: /^(must be .+|is required) \((ISO\/IEC 18013-5|AAMVA|PID Rulebook|EU age verification)/,
+    acceptedBy: FIRST,
+    because: 'ISO/IEC 18013-5 table 5, PID Rulebook: readers reject the document or the element',
+    change: 'give the element the type that the message names',
+  },
+  {
     path: /^$/,
     message: /\bQUOTA_[A-Z_]+/,
     acceptedBy: FIRST,

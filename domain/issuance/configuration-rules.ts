@@ -3,9 +3,10 @@ import { sdJwtFaults } from '../formats/sd-jwt/issue.ts';
 import { Failure, type FieldError } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import type { ClaimPath, CredentialConfig } from './credential-config.ts';
+import { claimTypeFaults } from './element-types.ts';
 import { type KnownClaims, strangersIn } from './frame-names.ts';
 import { frameFaults } from './frame-schema.ts';
-import { mdocFaults, staticElements } from './mdoc-claims.ts';
+import { mdocFaults, mdocTypeFaults, staticElements } from './mdoc-claims.ts';
 import { algorithmFaults, bindingMethodFaults } from './stated-abilities.ts';
 import { ruleFaults, typeRules } from './type-rules.ts';
 
@@ -55,7 +56,11 @@ function faultsOfMdoc(body: Judged): readonly FieldError[] {
   }
   const place = isGiven(claims) ? 'claims' : 'config.claimsByNamespace';
   const elements = claims ?? held;
-  const faults = elements === undefined ? [] : mdocFaults(config, elements);
+  const formFaults = elements === undefined ? [] : mdocFaults(config, elements);
+  const faults =
+    elements === undefined || formFaults.length > 0
+      ? formFaults
+      : mdocTypeFaults(config, elements).slice(0, MAX_FAULTS);
   return [...foreign, ...faults.map(({ path, message }) => ({ path: place + path, message }))];
 }
 
@@ -66,7 +71,9 @@ function faultsOfSdJwt(body: Judged): readonly FieldError[] {
   const { disclosureFrame, schema, claims, claimsWebhook } = body;
   try {
     const frame = isGiven(disclosureFrame) ? readDisclosureFrame(disclosureFrame) : undefined;
-    const faults = isGiven(claims) ? sdJwtFaults(claims, frame) : [];
+    const faults = isGiven(claims)
+      ? [...sdJwtFaults(claims, frame), ...claimTypeFaults(body.vct, claims)]
+      : [];
     const rules = ruleFaults(typeRules(body.vct), {
       frame,
       schema: schema ?? undefined,

@@ -1,22 +1,23 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 
-/** Languages that any `display` of the metadata is written in, as they are written there. */
-export function localesOf(metadata: JsonObject): readonly string[] {
-  const locales = new Set<string>();
+/**
+ * The languages of each `display` list, once per distinct list. Metadata that are narrowed for two readers are equal when
+ * `pickLocale` picks the same of each.
+ */
+export function localeListsOf(metadata: JsonObject): readonly (readonly string[])[] {
+  const lists = new Map<string, readonly string[]>();
   visitDisplays(metadata, (entries) => {
-    for (const entry of entries) {
-      const locale = localeOf(entry);
-      if (locale !== undefined) locales.add(locale);
-    }
+    const locales = localesIn(entries);
+    lists.set(locales.join(), locales);
     return entries;
   });
-  return [...locales];
+  return [...lists.values()];
 }
 
 /**
- * The language to answer in (RFC 4647 section 3.4: lookup; a bare language also finds its regions).
+ * The language of one list that the reader gets (RFC 4647 section 3.4: lookup; a bare language also finds its regions).
  * @param ranges what the reader prefers, best first; `*` ends the list, since anything will do.
- * @returns undefined when the reader gets all languages.
+ * @returns undefined when the reader gets all languages of the list.
  */
 export function pickLocale(locales: readonly string[], ranges: readonly string[]): string | undefined {
   for (const range of ranges) {
@@ -32,12 +33,19 @@ export function pickLocale(locales: readonly string[], ranges: readonly string[]
   return undefined;
 }
 
-/** The metadata with displays of one language alone; a display that lacks it keeps all of its languages. */
-export function narrowTo(metadata: JsonObject, locale: string): JsonObject {
+/** The metadata with one language in each `display` list; a list without a match keeps all of its languages. */
+export function narrowTo(metadata: JsonObject, ranges: readonly string[]): JsonObject {
   return visitDisplays(metadata, (entries) => {
-    const chosen = entries.filter((entry) => localeOf(entry) === locale);
-    return chosen.length > 0 ? chosen : entries;
+    const locale = pickLocale(localesIn(entries), ranges);
+    return locale === undefined ? entries : entries.filter((entry) => localeOf(entry) === locale);
   }) as JsonObject;
+}
+
+/** The only language of all `display` lists, for `Content-Language`; undefined when there are several, or none. */
+export function onlyLocaleOf(metadata: JsonObject): string | undefined {
+  const locales = new Set(localeListsOf(metadata).flat());
+  const [only] = locales;
+  return locales.size === 1 ? only : undefined;
 }
 
 type Entries = readonly Json[];
@@ -52,6 +60,10 @@ function visitDisplays(value: Json, change: (entries: Entries) => Entries): Json
       name === 'display' && Array.isArray(member) ? change(member as Entries) : visitDisplays(member, change),
     ]),
   );
+}
+
+function localesIn(entries: Entries): readonly string[] {
+  return [...new Set(entries.map(localeOf).filter((locale) => locale !== undefined))];
 }
 
 function localeOf(entry: Json): string | undefined {

@@ -3,6 +3,7 @@ import { assertMdocWithinLimits } from '../formats/mdoc/issue.ts';
 import { type FieldError, fieldFaults, invalidFields, invalidInput } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { CredentialConfig } from './credential-config.ts';
+import { elementTypeFaults } from './element-types.ts';
 
 /** Elements by namespace. */
 type Elements = Readonly<Record<string, JsonObject>>;
@@ -44,6 +45,19 @@ export function mdocFaults(config: CredentialConfig, claims: JsonObject): readon
     if (faults.length > 0) throw invalidFields(faults);
     assertMdocWithinLimits(elements);
   }, 'claims');
+}
+
+/**
+ * Elements whose type is not the one of their standard, of claims for which `mdocFaults` finds nothing; paths begin with a dot.
+ */
+export function mdocTypeFaults(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
+  const { elements, isKeyed } = place(config, claims);
+  return Object.entries(elements).flatMap(([namespace, members]) =>
+    elementTypeFaults(namespace, members).map(({ path, message }) => ({
+      path: isKeyed ? `.${namespace}${path}` : path,
+      message,
+    })),
+  );
 }
 
 /** The elements that the configuration itself holds; a namespace without any is only named there. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isMemberName } from './json.ts';
+import { isSafeId } from './json.ts';
 
 /** A text that says something, in at most `max` characters. */
 export const textUpTo = (max: number) => z.string().min(1).max(max);
@@ -29,5 +29,5 @@ export const Reference = textUpTo(128);
 export const ConfigurationId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/, 'letters, digits and . _ ~ -, at most 128')
-  // Documents have members of this name, and readers take `constructor` for another thing.
-  .refine(isMemberName, 'this name is not allowed');
+  // Documents have members of this name, and a reader may mistake `constructor` for the function.
+  .refine(isSafeId, 'this name is not allowed');

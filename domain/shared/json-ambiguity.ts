@@ -1,9 +1,18 @@
-/** Names that would reach an object's prototype; no document may carry them. */
+/** Names of objects that are not used as identifiers. */
 const PROTOTYPE_MEMBERS = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** Whether `parseJson` takes documents with a member of this name. */
-export function isMemberName(name: string): boolean {
+/** Whether a configuration, a credential query or a claim query may have this id. */
+export function isSafeId(name: string): boolean {
   return !PROTOTYPE_MEMBERS.has(name);
+}
+
+/**
+ * Whether a document may have a member of this name. Only `__proto__`, and `prototype` in the object called `constructor`, reach
+ * the prototype of other objects when a program copies members one by one.
+ * @param parent name of the member whose value is the object; undefined for the document and in an array.
+ */
+export function isMemberName(name: string, parent?: string): boolean {
+  return name !== '__proto__' && !(name === 'prototype' && parent === 'constructor');
 }
 
 /** Databases keep no NUL, and half a surrogate pair is no character (RFC 7493 section 2.1). */
@@ -76,23 +85,55 @@ function isPlain(text: string, value: unknown, maxDepth: number): boolean {
 }
 
 /** @returns undefined where it nests deeper, or has a member of a name that no document may carry. */
-function countMembers(value: unknown, maxDepth: number): number | undefined {
+function countMembers(value: unknown, maxDepth: number, parent?: string): number | undefined {
   if (typeof value !== 'object' || value === null) return 0;
   if (maxDepth === 0) return undefined;
-  const isList = Array.isArray(value);
-  if (!isList && !Object.keys(value).every(isMemberName)) return undefined;
   let members = 0;
-  for (const member of (isList ? value : Object.values(value)) as readonly unknown[]) {
-    const below = countMembers(member, maxDepth - 1);
+  if (Array.isArray(value)) {
+    for (const member of value as readonly unknown[]) {
+      const below = countMembers(member, maxDepth - 1);
+      if (below === undefined) return undefined;
+      members += below;
+    }
+    return members;
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (!isMemberName(name, parent)) return undefined;
+    const below = countMembers(member, maxDepth - 1, name);
     if (below === undefined) return undefined;
-    members += isList ? below : below + 1;
+    members += below + 1;
   }
   return members;
 }
 
+/** An object of a text that is being walked. */
+export class OpenObject {
+  readonly #parent: string | undefined;
+  readonly #names = new Set<string>();
+  #name: string | undefined;
+
+  /** @param outer the object whose member it is; undefined for the document and in an array. */
+  constructor(outer: OpenObject | undefined) {
+    this.#parent = outer === undefined ? undefined : outer.#name;
+  }
+
+  allows(name: string): boolean {
+    return isMemberName(name, this.#parent);
+  }
+
+  has(name: string): boolean {
+    return this.#names.has(name);
+  }
+
+  add(name: string): void {
+    this.#names.add(name);
+    this.#name = name;
+  }
+}
+
 /** Walks text that is known to be valid JSON and looks at strings, depth and long numbers only. */
 function isSound(text: string, maxDepth: number): boolean {
-  const open: (Set<string> | undefined)[] = [];
+  const open: (OpenObject | undefined)[] = [];
   const mark = /["[\]{}]/g;
   const mayHaveLongNumber = LONG_NUMBER.test(text);
   let between = 0;
@@ -102,7 +143,7 @@ function isSound(text: string, maxDepth: number): boolean {
     if (mayHaveLongNumber && !keepsNumbers(text.slice(between, at))) return false;
     const char = text[at];
     if (char === '{' || char === '[') {
-      open.push(char === '{' ? new Set() : undefined);
+      open.push(char === '{' ? new OpenObject(open.at(-1)) : undefined);
       if (open.length > maxDepth) return false;
     } else if (char === '}' || char === ']') {
       open.pop();
@@ -117,7 +158,7 @@ function isSound(text: string, maxDepth: number): boolean {
 }
 
 /** @param members of the object that the string stands in; a name is added to them. */
-function isSoundString(text: string, start: number, end: number, members: Set<string> | undefined): boolean {
+function isSoundString(text: string, start: number, end: number, members: OpenObject | undefined): boolean {
   const isName = members !== undefined && followedByColon(text, end);
   const raw = text.slice(start + 1, end);
   if (!isName && !raw.includes(HEX_ESCAPE)) return true;
@@ -125,7 +166,7 @@ function isSoundString(text: string, start: number, end: number, members: Set<st
   // Only an escape can write what is no text.
   if (string !== raw && !isText(string)) return false;
   if (!isName) return true;
-  if (members.has(string) || PROTOTYPE_MEMBERS.has(string)) return false;
+  if (members.has(string) || !members.allows(string)) return false;
   members.add(string);
   return true;
 }

@@ -1,5 +1,5 @@
 import { isJsonObject } from './json.ts';
-import { endOfString, followedByColon, isMemberName, isText, keepsNumbers } from './json-ambiguity.ts';
+import { endOfString, followedByColon, isText, keepsNumbers, OpenObject } from './json-ambiguity.ts';
 
 /** Characters; what is longer is not read a second time to tell where it is wrong. */
 const READ_TWICE = 64 * 1024;
@@ -42,8 +42,8 @@ function beginsAsObject(text: string): boolean {
 
 function anyOf(maxDepth: number, maxMembers?: number): string {
   return (
-    'must be one whole JSON object: without repeated members, NUL, or members called `__proto__`, `constructor` or ' +
-    `\`prototype\`, or integers beyond 2^53 - 1 (send those as text), at most ${maxDepth} levels deep` +
+    'must be one whole JSON object: without repeated members, NUL, members called `__proto__`, or `prototype` in `constructor`, ' +
+    `or integers beyond 2^53 - 1 (send those as text), at most ${maxDepth} levels deep` +
     (maxMembers === undefined ? '' : `, with at most ${maxMembers} members and entries`)
   );
 }
@@ -51,7 +51,7 @@ function anyOf(maxDepth: number, maxMembers?: number): string {
 /** Walks valid JSON once, up to what the parser refuses first. */
 function firstFault(text: string, maxDepth: number): Fault | undefined {
   /** The names of each open object; a list has none. */
-  const open: (Set<string> | undefined)[] = [];
+  const open: (OpenObject | undefined)[] = [];
   const mark = /["[\]{}]/g;
   let between = 0;
   while (mark.test(text)) {
@@ -61,7 +61,7 @@ function firstFault(text: string, maxDepth: number): Fault | undefined {
     const char = text[at];
     if (char === '{' || char === '[') {
       if (open.length === maxDepth) return { what: `nests deeper than ${maxDepth} levels`, at };
-      open.push(char === '{' ? new Set() : undefined);
+      open.push(char === '{' ? new OpenObject(open.at(-1)) : undefined);
     } else if (char === '}' || char === ']') {
       open.pop();
     } else {
@@ -79,14 +79,17 @@ function stringFault(
   text: string,
   start: number,
   end: number,
-  names: Set<string> | undefined,
+  names: OpenObject | undefined,
 ): string | undefined {
   const raw = text.slice(start + 1, end);
   const string = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
   if (string.includes('\0')) return 'has NUL in a text';
   if (!isText(string)) return 'has half a surrogate pair in a text, which is no character';
   if (names === undefined || !followedByColon(text, end)) return undefined;
-  if (!isMemberName(string)) return `has a member called ${shown(string)}, which no document may have`;
+  if (!names.allows(string)) {
+    const place = string === '__proto__' ? '' : ' in "constructor"';
+    return `has a member called ${shown(string)}${place}, which no document may have`;
+  }
   if (names.has(string)) return `has the member ${shown(string)} twice in one object`;
   names.add(string);
   return undefined;

@@ -2,7 +2,7 @@ import { decodeBase64url } from './base64url.ts';
 import { isUnambiguous } from './json-ambiguity.ts';
 import { decodeUtf8 } from './utf8.ts';
 
-export { isMemberName, isText } from './json-ambiguity.ts';
+export { isMemberName, isSafeId, isText } from './json-ambiguity.ts';
 
 export type JsonPrimitive = string | number | boolean | null;
 export type Json = JsonPrimitive | readonly Json[] | JsonObject;

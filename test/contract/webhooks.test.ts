@@ -162,8 +162,8 @@ describe('RemoteWebhooks', () => {
     expect(await errorOf(webhooks.post({ url: base }, {}, optional))).to.include({ reason: 'bad_status' });
   });
 
-  it('fails on an answer of more than 256 KiB', async () => {
-    respond = (response) => response.end(JSON.stringify('x'.repeat(256 * 1024)));
+  it('fails on an answer of more than 1 MiB', async () => {
+    respond = (response) => response.end(JSON.stringify('x'.repeat(1024 * 1024)));
     expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'too_large' });
   });
 
@@ -185,7 +185,7 @@ describe('RemoteWebhooks', () => {
     }
   });
 
-  it('passes on a timeout, an unreachable backend and a busy service under their names, within ten seconds and 256 KiB', async () => {
+  it('passes on a timeout, an unreachable backend and a busy service under their names, within ten seconds and 1 MiB', async () => {
     for (const fault of ['timeout', 'unreachable', 'busy'] as const) {
       let limits: object = {};
       class Failing extends Remote {
@@ -200,7 +200,7 @@ describe('RemoteWebhooks', () => {
       const failing = new RemoteWebhooks({ remote: new Failing(), clock, cipher });
       const error = await errorOf(failing.post({ url: 'https://backend.example' }, {}, delivery));
       expect(error).to.include({ reason: fault });
-      expect(limits).to.include({ timeoutMs: 10_000, maxBytes: 262_144 });
+      expect(limits).to.include({ timeoutMs: 10_000, maxBytes: 1_048_576 });
     }
   });
 });

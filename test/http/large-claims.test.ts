@@ -164,6 +164,66 @@ describe('a credential with a large image', () => {
     expect([rejected.status, rejected.text.includes('at most 1000')]).to.deep.equal([400, true]);
   });
 
+  /** Collects an offer with as many keys as `copies`. */
+  async function collect(offer: object, id: string, copies = 1) {
+    const made = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
+    expect(made.status, made.text.slice(0, 300)).to.equal(201);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const token = await wallet.accessToken(made.body.uri);
+    const nonce = await wallet.nonce();
+    const jwt = Array.from({ length: copies }, () => keyProof(newKey(), wallet.issuer, nonce));
+    return wallet.request(token, id, { body: { credential_configuration_id: id, proofs: { jwt } } });
+  }
+  const preAuthorized = (id: string) => ({
+    response_type: 'uri',
+    flow: 'pre_authorized_code',
+    credentialConfigurationIds: [id],
+  });
+
+  for (const bytes of [300_000, 780_000]) {
+    it(`is issued with ${bytes} bytes from an offer and from a claims webhook`, async () => {
+      for (const id of ['hidden', 'mdl']) {
+        const claims = { portrait: image(bytes) };
+        const inline = { ...preAuthorized(id), credentialClaims: { [id]: { type: 'inline', claims } } };
+        expect((await collect(inline, id)).status).to.equal(200);
+        backend.on('/claims', { json: { [id]: claims } });
+        expect((await collect(preAuthorized(id), id)).status).to.equal(200);
+      }
+    });
+  }
+
+  it('is issued with 300,000 bytes when the configuration has a schema', async () => {
+    const schema = { type: 'object', properties: { portrait: { type: 'string', minLength: 1 } } };
+    const config = { format: 'dc+sd-jwt', display };
+    await write({ id: 'typed', config, vct: 'urn:photo', schema });
+    const claims = { portrait: image(300_000) };
+    const inline = { ...preAuthorized('typed'), credentialClaims: { typed: { type: 'inline', claims } } };
+    expect((await collect(inline, 'typed')).status).to.equal(200);
+  });
+
+  it('is rejected in an offer of more than 1 MiB, naming the limit', async () => {
+    const claims = { portrait: 'x'.repeat(1024 * 1024) };
+    const inline = { ...preAuthorized('hidden'), credentialClaims: { hidden: { type: 'inline', claims } } };
+    const answer = await shop.call('POST', '/issuer/offer', inline, shop.acme.token);
+    expect([answer.status, answer.text.includes('1048576')]).to.deep.equal([413, true]);
+  });
+
+  it('is issued in as many copies as 16 MiB of claims allow', async () => {
+    const written = await shop.call(
+      'POST',
+      '/issuer/config',
+      { display: [{ name: 'Acme', locale: 'en' }], batchSize: 30 },
+      shop.acme.token,
+    );
+    expect(written.status, written.text).to.be.oneOf([200, 201]);
+    backend.on('/claims', { json: { hidden: { portrait: image(700_000) } } });
+    const large = await collect(preAuthorized('hidden'), 'hidden', 30);
+    expect([large.status, large.body.credentials.length]).to.deep.equal([200, 17]);
+    backend.on('/claims', { json: { hidden: { portrait: image(7_000) } } });
+    const small = await collect(preAuthorized('hidden'), 'hidden', 30);
+    expect([small.status, small.body.credentials.length]).to.deep.equal([200, 30]);
+  });
+
   it('fits into a credential when an offer of 1 MiB carries it', () =>
     expect(MAX_CLAIMS_LENGTH).to.be.greaterThan((1024 * 1024 * 4) / 3));
 });

@@ -106,9 +106,9 @@ describe('the documents of an issuer', () => {
   });
 
   describe('in one language', () => {
-    it('show what is written in it, and say so', async () => {
+    it('show what is written in it, without Content-Language as one list has only another language', async () => {
       const answer = await read({ 'Accept-Language': 'de-CH, en;q=0.5' });
-      expect(answer.headers.get('content-language')).to.equal('de');
+      expect(answer.headers.get('content-language')).to.equal(null);
       expect(answer.body.display).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
       const { card } = answer.body.credential_configurations_supported;
       expect(card.credential_metadata.display).to.deep.equal([{ name: 'Karte', locale: 'de' }]);
@@ -117,9 +117,15 @@ describe('the documents of an issuer', () => {
 
     it('are signed as well', async () => {
       const answer = await read({ 'Accept-Language': 'de', Accept: 'application/jwt' });
-      expect(answer.headers.get('content-language')).to.equal('de');
+      expect(answer.headers.get('content-language')).to.equal(null);
       verifiedByLeaf(answer.text);
       expect(decode(answer.text).payload['display']).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
+    });
+
+    it('name the language when all lists have it', async () => {
+      const answer = await read({ 'Accept-Language': 'en-GB, de;q=0.5' });
+      expect(answer.headers.get('content-language')).to.equal('en');
+      expect(answer.body.display).to.deep.equal([{ name: 'Acme', locale: 'en' }]);
     });
 
     it('are whole for whoever wants none of theirs', async () => {

@@ -228,8 +228,8 @@ describe('The examples of the API document', () => {
     examples.answered['request'] = lastSegment(url);
     await open('fetchPresentationRequest');
     await open('fetchCrossDeviceRequest');
-    await open('fetchCrossDeviceRequestFor');
-    const asked = decode((await open('fetchPresentationRequestFor')).text);
+    await open('fetchCrossDeviceRequestForWallet');
+    const asked = decode((await open('fetchPresentationRequestForWallet')).text);
     const vp_token = { pid: [bind(asked, held)] };
     examples.answered['encrypted response'] = await encrypt(asked, {
       vp_token,

@@ -60,7 +60,7 @@ describe('the description of webhooks', () => {
       const { description, parameters } = operation(name);
       expect(description, name)
         .to.match(/10 seconds/)
-        .and.match(/256 KiB/)
+        .and.match(/1 MiB/)
         .and.match(/never repeated/);
       expect(parameters[0], name).to.deep.include({ name: 'Idempotency-Key', in: 'header', required: true });
       const signature = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];

@@ -6,6 +6,7 @@ import {
   ListCredentialConfigurations,
   ReplaceCredentialConfiguration,
   UpdateCredentialConfiguration,
+  type WrittenCredentialConfiguration,
 } from '../../../application/issuance/credential-configurations.ts';
 import {
   GetIssuanceConfiguration,
@@ -65,6 +66,8 @@ const credential = resourceRoutes({
   access: manage,
   view: CredentialConfigurationView,
   get: GetCredentialConfiguration,
+  stored: ({ findings: _findings, ...stored }: WrittenCredentialConfiguration) => stored,
+  findings: ({ findings = [] }: WrittenCredentialConfiguration) => findings,
   toView: async (shown, { caller: { configured } }) =>
     toCredentialConfigurationView(
       shown,
@@ -86,7 +89,7 @@ export const issuanceRoutes = families(
       surface: 'admin',
       access: { anyOf: ['issuance:offer', 'issuance:manage'], remembered: true },
       body: OfferRequest,
-      bodyLimit: 256 * 1024,
+      bodyLimit: 1024 * 1024,
       example: {
         response_type: 'uri',
         flow: 'pre_authorized_code',

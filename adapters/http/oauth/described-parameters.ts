@@ -1,5 +1,10 @@
 import { z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
+import {
+  AUTHORIZATION_CODE_GRANT,
+  PRE_AUTHORIZED_CODE_GRANT,
+  REFRESH_TOKEN_GRANT,
+} from '../../../domain/oauth/token-request.ts';
 
 /**
  * What the API document says of parameters that wallets and browsers send. The use cases read them themselves, so that what
@@ -73,9 +78,7 @@ export const PUSHED_JSON = z.object({ ...request, ...wantedDetails }).catchall(t
 
 const redemption = {
   ...assertion,
-  grant_type: text.describe(
-    '`authorization_code`, `refresh_token` or, at the built-in server, that of pre-authorized codes',
-  ),
+  grant_type: z.enum([AUTHORIZATION_CODE_GRANT, REFRESH_TOKEN_GRANT, PRE_AUTHORIZED_CODE_GRANT]),
   code: text.optional(),
   client_id: text.optional(),
   redirect_uri: text.optional().describe('That of the authorization request'),
@@ -85,8 +88,21 @@ const redemption = {
   refresh_token: text.optional(),
   scope: text.optional(),
 };
-export const TOKEN_FORM = z.object({ ...redemption, ...details }).catchall(text);
-export const TOKEN_JSON = z.object({ ...redemption, ...wantedDetails }).catchall(text);
+/** The chained server rejects pre-authorized codes: its users log in. */
+const chainedRedemption = {
+  ...redemption,
+  grant_type: z.enum([AUTHORIZATION_CODE_GRANT, REFRESH_TOKEN_GRANT]),
+};
+export const TOKEN_FORMS = {
+  'built-in': {
+    json: z.object({ ...redemption, ...wantedDetails }).catchall(text),
+    form: z.object({ ...redemption, ...details }).catchall(text),
+  },
+  chained: {
+    json: z.object({ ...chainedRedemption, ...wantedDetails }).catchall(text),
+    form: z.object({ ...chainedRedemption, ...details }).catchall(text),
+  },
+};
 
 const encryption = {
   credential_response_encryption: z

@@ -8,7 +8,7 @@ import type { Json } from '../../../domain/shared/json.ts';
 import { headerValues } from '../header-values.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
-import { CLIENT_HEADERS, PUSHED_FORM, PUSHED_JSON, TOKEN_FORM, TOKEN_JSON } from './described-parameters.ts';
+import { CLIENT_HEADERS, PUSHED_FORM, PUSHED_JSON, TOKEN_FORMS } from './described-parameters.ts';
 
 /** What a wallet sends to an authorization server: the form and every field of the headers that say who it is. */
 export function oauthRequest(form: Readonly<Record<string, string>>, request: RawRequest): OAuthRequest {
@@ -148,7 +148,7 @@ export function serverEndpoints(
     route({
       ...posted,
       path: `${base}/token`,
-      described: { json: TOKEN_JSON, form: TOKEN_FORM, headers: CLIENT_HEADERS },
+      described: { ...TOKEN_FORMS[server], headers: CLIENT_HEADERS },
       example: { grant_type: 'authorization_code', code: '<authorization code>', ...EXAMPLE_PROOF },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
       description: grants,

@@ -20,10 +20,11 @@ const ENCODINGS: ReadonlyMap<number | bigint, Encoding> = new Map([
  * tag 22 or 23 stands around them, bignums as base64url of their bytes with `~` before those of negative ones, times of tag 1
  * as numbers, keys that are integers in decimal, and null for what has no JSON form. Integers beyond 64-bit floats are
  * decimal texts, since JSON readers would change them. Tags without a meaning here are left away.
+ * @param parent name of the member whose value it is.
  * @throws Refusal `malformed` for dates and bignums of another form, keys that come out equal or are neither text nor
  *   integers, names of an object's prototype, NUL characters.
  */
-export function toJson(value: Cbor, encoding: Encoding = 'base64url'): Json {
+export function toJson(value: Cbor, encoding: Encoding = 'base64url', parent?: string): Json {
   switch (typeof value) {
     case 'string':
       return checkText(value);
@@ -34,11 +35,11 @@ export function toJson(value: Cbor, encoding: Encoding = 'base64url'): Json {
     case 'bigint':
       return value.toString();
     default:
-      return objectToJson(value, encoding);
+      return objectToJson(value, encoding, parent);
   }
 }
 
-function objectToJson(value: Cbor, encoding: Encoding): Json {
+function objectToJson(value: Cbor, encoding: Encoding, parent: string | undefined): Json {
   if (isBytes(value)) return encoded(value, encoding);
   if (value instanceof EncodedCbor) return encoded(value.content, encoding);
   if (value instanceof Tagged) return taggedToJson(value, encoding);
@@ -46,9 +47,9 @@ function objectToJson(value: Cbor, encoding: Encoding): Json {
   if (value instanceof SimpleValue || !isMap(value)) return null;
   const object: Record<string, Json> = {};
   for (const [key, member] of value) {
-    const name = checkName(key.toString());
+    const name = checkName(key.toString(), parent);
     if (Object.hasOwn(object, name)) throw malformed('two keys of a map are one as text');
-    object[name] = toJson(member, encoding);
+    object[name] = toJson(member, encoding, name);
   }
   return object;
 }
@@ -60,9 +61,9 @@ function encoded(bytes: Buffer, encoding: Encoding): string {
 }
 
 /** The name of a member of an object. @throws Refusal `malformed` */
-export function checkName(key: unknown): string {
+export function checkName(key: unknown, parent?: string): string {
   if (typeof key !== 'string') throw malformed('a map has keys that are not text');
-  if (!isMemberName(key)) throw malformed('a map names a member of a prototype');
+  if (!isMemberName(key, parent)) throw malformed('a map names a member of a prototype');
   if (key.length > MAX_NAME_LENGTH) throw malformed('a map has a name that is too long');
   return checkText(key);
 }

@@ -44,7 +44,7 @@ export function readDeviceElements(
       const allowed =
         authorizations.nameSpaces.has(namespace) || authorizations.dataElements.get(namespace)?.has(name);
       if (allowed !== true) throw new Refusal('key_authorization');
-      setLazily(elements, name, () => toJson(element));
+      setLazily(elements, name, () => toJson(element, undefined, name));
     }
     read[namespace] = elements;
   }

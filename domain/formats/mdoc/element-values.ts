@@ -22,6 +22,7 @@ const BY_NAME: ReadonlyMap<string, (text: string, path: string) => Cbor> = new M
   ['issuance_date', readDate],
   ['expiry_date', readDate],
   ['portrait_capture_date', readDate],
+  ['hazmat_endorsement_expiration_date', readDate],
   ['portrait', readBytes],
   ['signature_usual_mark', readBytes],
 ]);

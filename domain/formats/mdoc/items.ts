@@ -49,7 +49,7 @@ function checkNameSpace(
     if (Object.hasOwn(elements, name)) throw new Refusal('duplicate_element', name);
     if (ids.has(digestID)) throw new Refusal('duplicate_digest');
     ids.add(digestID);
-    setLazily(elements, name, () => toJson(value));
+    setLazily(elements, name, () => toJson(value, undefined, name));
   }
   return elements;
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import {
   decodeJson,
   isJsonObject,
+  isMemberName,
   type Json,
   type JsonObject,
   type JsonPrimitive,
@@ -100,14 +101,15 @@ function redeem(digest: string, work: Work): Disclosure | undefined {
   return disclosure;
 }
 
-function processValue(value: Json, work: Work, depth: number): Disclosed {
+function processValue(value: Json, work: Work, depth: number, name?: string): Disclosed {
   if (typeof value !== 'object' || value === null) return value;
   return Array.isArray(value)
     ? processArray(value as readonly Json[], work, depth)
-    : processObject(value as JsonObject, work, depth);
+    : processObject(value as JsonObject, work, depth, name);
 }
 
-function processObject(source: JsonObject, work: Work, depth: number): DisclosedObject {
+/** @param parent name of the claim whose value it is. */
+function processObject(source: JsonObject, work: Work, depth: number, parent?: string): DisclosedObject {
   if (depth > MAX_DEPTH) throw new Refusal('too_deep');
   const result: Record<string, Disclosed> = Object.create(null);
   for (const name of Object.keys(source)) {
@@ -118,18 +120,21 @@ function processObject(source: JsonObject, work: Work, depth: number): Disclosed
       continue;
     }
     // RFC 9901 section 4.1: "..." belongs to array members
-    if (name === '...') throw new Refusal('reserved_key');
-    result[name] = processValue(source[name] as Json, work, depth + 1);
+    if (name === '...' || !isMemberName(name, parent)) throw new Refusal('reserved_key');
+    result[name] = processValue(source[name] as Json, work, depth + 1, name);
   }
-  if (Object.hasOwn(source, '_sd')) insertDisclosed(source, result, work, depth);
+  if (Object.hasOwn(source, '_sd')) insertDisclosed(source, result, { work, depth, parent });
   return result;
 }
 
 function insertDisclosed(
   source: JsonObject,
   result: Record<string, Disclosed>,
-  work: Work,
-  depth: number,
+  {
+    work,
+    depth,
+    parent,
+  }: { readonly work: Work; readonly depth: number; readonly parent: string | undefined },
 ): void {
   const digests = source['_sd'];
   // RFC 9901 section 4.2.4.1
@@ -141,10 +146,10 @@ function insertDisclosed(
     const { name, value } = disclosure;
     // RFC 9901 section 7.1 step 3c
     if (name === undefined) throw new Refusal('wrong_disclosure_length');
-    if (RESERVED_NAMES.has(name)) throw new Refusal('reserved_claim_name');
+    if (RESERVED_NAMES.has(name) || !isMemberName(name, parent)) throw new Refusal('reserved_claim_name');
     if (Object.hasOwn(source, name) || Object.hasOwn(result, name)) throw new Refusal('claim_exists');
     if (depth === 1) work.disclosedNames.add(name);
-    result[name] = processValue(value, work, depth + 1);
+    result[name] = processValue(value, work, depth + 1, name);
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { encodeBase64url } from '../../shared/base64url.ts';
 import { type FieldError, fieldFaults, invalidInput } from '../../shared/failure.ts';
-import { holdsAtMost, isJsonObject, type Json, type JsonObject } from '../../shared/json.ts';
+import { holdsAtMost, isJsonObject, isMemberName, type Json, type JsonObject } from '../../shared/json.ts';
 import { claimsTooLarge, MAX_CLAIMS_LENGTH } from '../credential-size.ts';
 import { buildSigningInput, joinCompact } from '../jose/compact.ts';
 import { PROTOCOL_CLAIMS, RESERVED_NAMES } from './claim-names.ts';
@@ -131,7 +131,7 @@ export function sealSdJwt(prepared: PreparedSdJwt, signature: Uint8Array): strin
   return text;
 }
 
-function checkNames(value: Json, path: string, depth: number): void {
+function checkNames(value: Json, path: string, depth: number, parent?: string): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > MAX_CLAIM_DEPTH) throw invalidInput(path, `Claims nest at most ${MAX_CLAIM_DEPTH} levels.`);
   if (Array.isArray(value)) {
@@ -140,8 +140,9 @@ function checkNames(value: Json, path: string, depth: number): void {
   }
   for (const [name, member] of Object.entries(value)) {
     // RFC 9901 section 4.1: these names mean something else to the one who reads the credential.
-    if (RESERVED_NAMES.has(name)) throw invalidInput(`${path}.${name}`, `"${name}" is a reserved name.`);
-    if (typeof member === 'object') checkNames(member, `${path}.${name}`, depth + 1);
+    if (RESERVED_NAMES.has(name) || !isMemberName(name, parent))
+      throw invalidInput(`${path}.${name}`, `"${name}" is a reserved name.`);
+    if (typeof member === 'object') checkNames(member, `${path}.${name}`, depth + 1, name);
   }
 }
 

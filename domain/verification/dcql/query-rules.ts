@@ -1,7 +1,7 @@
 import { decodeBase64url } from '../../shared/base64url.ts';
 import { unknownMember } from '../../shared/closest-name.ts';
 import { fieldErrors, PARSING } from '../../shared/field-errors.ts';
-import { isMemberName } from '../../shared/json.ts';
+import { isSafeId } from '../../shared/json.ts';
 import { META_OF_FORMAT, SUPPORTED_FORMATS } from './formats.ts';
 
 /** What the rules look at; `query.ts` says what else there may be. */
@@ -123,10 +123,10 @@ export function checkIds(query: Query, issues: Issues): void {
 /** How an issuer can be asked for (OpenID4VP 1.0 section 6.1.1). Of another kind no evidence would ever be found. */
 const AUTHORITY_TYPES = ['aki', 'etsi_tl'] as const;
 
-/** A member of this name is refused in every answer. */
+/** Ids name members of the response, and those of wallets that use plain objects have a `constructor`. */
 function checkName(id: string, path: PropertyKey[], issues: Issues): void {
-  if (!isMemberName(id))
-    report(issues, path, 'id', 'Use another name; answers with a member of this one are refused.');
+  if (!isSafeId(id))
+    report(issues, path, 'id', 'Use another id; `__proto__`, `constructor` and `prototype` are not allowed.');
 }
 
 /** A member that nobody knows would ask for nothing, and its author believes that it does. */

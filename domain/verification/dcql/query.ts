@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listUpTo, textUpTo } from '../../shared/bounds.ts';
-import { MAX_TEXT } from './formats.ts';
+import { MAX_TEXT, SUPPORTED_FORMATS } from './formats.ts';
 import { checkCredential, checkIds, checkKnownMeta, checkOnce, checkSupported } from './query-rules.ts';
 
 /**
@@ -95,6 +95,8 @@ const KnownPath = listUpTo(
 const onceOf = (limit: number) => listUpTo(listUpTo(Id, limit).meta({ uniqueItems: true }), MAX_SETS);
 
 const KnownCredential = CredentialShape.extend({
+  // The message for another format comes from checkCredential, which names those that are supported.
+  format: Text.meta({ enum: [...SUPPORTED_FORMATS] }),
   claims: claimsOf(
     Claim.extend({
       path: KnownPath,

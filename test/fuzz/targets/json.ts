@@ -44,12 +44,15 @@ function parsed(whole: string): { readonly value: unknown } | undefined {
 }
 
 /** By walking what was read, where the reader walks what stands there. */
-function isSound(value: unknown, depth: number): boolean {
+function isSound(value: unknown, depth: number, parent?: string): boolean {
   if (typeof value === 'string') return isText(value);
   if (typeof value !== 'object' || value === null) return true;
   if (depth >= 32) return false;
   const members = Array.isArray(value) ? value.map((member) => ['', member] as const) : Object.entries(value);
-  return members.every(([name, member]) => isMemberName(name) && isText(name) && isSound(member, depth + 1));
+  const inner = (name: string) => (Array.isArray(value) ? undefined : name);
+  return members.every(
+    ([name, member]) => isMemberName(name, parent) && isText(name) && isSound(member, depth + 1, inner(name)),
+  );
 }
 
 /** The first character says which of both it is. */

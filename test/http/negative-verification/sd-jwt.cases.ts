@@ -357,7 +357,7 @@ const DISCLOSURES: readonly PresentationCase[] = [
     98,
     'reserved_claim_name',
     Object.fromEntries(
-      ['_sd', '...', '_sd_alg', '__proto__', 'constructor'].map((name) => [
+      ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [
         `a claim of the name ${name}`,
         () => extra(salted(name, [])),
       ]),

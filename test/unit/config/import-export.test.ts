@@ -80,6 +80,29 @@ describe('An import of a folder', () => {
     expect(await entries()).to.deep.equal(before);
   });
 
+  it('writes nothing when an earlier release stored a configuration without later members', async () => {
+    const asks = {
+      dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] },
+    };
+    const folder = { ...FOLDER, 'beta/presentation/ask.json': asks };
+    await world.load(folder);
+    await world.store.forTenant(
+      beta,
+      async ({ presentationConfigurations }) => {
+        const { dcApiProtocols: _later, ...earlier } = await presentationConfigurations.get('ask');
+        await presentationConfigurations.put(earlier as never);
+      },
+      { by: 'system', alone: true },
+    );
+    const stored = () =>
+      world.store.forTenant(beta, ({ presentationConfigurations }) => presentationConfigurations.get('ask'));
+    const before = await stored();
+    expect(before).not.to.have.property('dcApiProtocols');
+    world.clock.forward(60_000);
+    await world.load(folder);
+    expect(await stored()).to.deep.equal(before);
+  });
+
   it('stores nothing when anything is wrong, and says all of it', async () => {
     const bad = {
       ...FOLDER,

@@ -94,6 +94,13 @@ describe('configuration files', () => {
     ['aliases that multiply', 'yaml', bomb, /aliases that multiply/],
     ['YAML depth', 'yaml', nested(40), /JSON does not have, or too many/],
     ['a YAML member that reaches for the prototype', 'yaml', '__proto__: {a: 1}\n', /JSON does not have/],
+    [
+      'a prototype in a constructor',
+      'json',
+      '{"constructor": {"prototype": {}}}',
+      /"prototype" in "constructor"/,
+    ],
+    ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /JSON does not have/],
     ['YAML that is a text', 'yaml', 'key-of-somebody', /one object/],
     ['an empty file', 'yaml', '', /one object/],
   ];

@@ -326,6 +326,7 @@ describe('Showing CBOR as JSON', () => {
       ]),
     ],
     ['a member of a prototype', new Map([['__proto__', 2]])],
+    ['a prototype in a constructor', new Map([['constructor', new Map([['prototype', 2]])]])],
     ['a name that is too long', new Map([['x'.repeat(257), 2]])],
     ['NUL in a text', 'a\0b'],
     ['NUL in a name', new Map([['a\0b', 1]])],

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type Frame, readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
@@ -44,7 +44,7 @@ function frameOf(value: Json, choose: () => boolean, isRoot = true): Frame {
   };
 }
 
-const RESERVED = /^(_sd|_sd_alg|\.\.\.|__proto__|constructor|prototype)$/;
+const RESERVED = /^(_sd|_sd_alg|\.\.\.|__proto__)$/;
 const PROTOCOL = /^(iss|iat|nbf|exp|cnf|vct|vct#integrity|aka_vcts|status|aud)$/;
 
 function isAllowed(value: unknown, isRoot: boolean): boolean {
@@ -140,19 +140,7 @@ describe('Issuing an SD-JWT', () => {
     }
   });
 
-  for (const name of [
-    'vct',
-    'cnf',
-    'status',
-    'iss',
-    'iat',
-    'exp',
-    'nbf',
-    '_sd',
-    '_sd_alg',
-    '...',
-    'constructor',
-  ]) {
+  for (const name of ['vct', 'cnf', 'status', 'iss', 'iat', 'exp', 'nbf', '_sd', '_sd_alg', '...']) {
     it(`refuses a claim named ${name}`, () => {
       expect(() => issue({ [name]: 'x' })).to.throw(Failure);
     });
@@ -161,6 +149,7 @@ describe('Issuing an SD-JWT', () => {
   it('refuses reserved names at any depth', () => {
     expect(() => issue({ a: [{ b: { _sd: ['x'] } }] })).to.throw(Failure, 'reserved');
     expect(() => issue(JSON.parse('{"a":{"__proto__":{"x":1}}}'))).to.throw(Failure, 'reserved');
+    expect(() => issue({ a: [{ constructor: { prototype: { x: 1 } } }] })).to.throw(Failure, 'reserved');
   });
 
   it('refuses a frame that does not fit the claims', () => {
@@ -201,6 +190,34 @@ describe('A disclosure frame', () => {
   it('may use the name of a protocol claim below the top level', () => {
     const frame = readDisclosureFrame({ document: { _sd: ['status', 'exp'] } });
     expect(frame.children.get('document')?.hidden).to.deep.equal(new Set(['status', 'exp']));
+  });
+});
+
+describe('Claims called constructor and prototype', () => {
+  const salted = (name: string, value: Json) =>
+    Buffer.from(JSON.stringify(['salt', name, value])).toString('base64url');
+  const digestOf = (disclosure: string) => hash('sha256', disclosure, 'base64url');
+
+  it('are disclosed like any other', () => {
+    const disclosures = [salted('constructor', 'ACME'), salted('prototype', false)];
+    const { claims } = processDisclosures({ _sd: disclosures.map(digestOf) }, disclosures);
+    expect({ ...claims }).to.deep.equal({ constructor: 'ACME', prototype: false });
+  });
+
+  it('are rejected when a disclosure puts a prototype into a constructor', () => {
+    const inner = salted('prototype', { polluted: true });
+    const outer = salted('constructor', { _sd: [digestOf(inner)] });
+    const open = (...disclosures: string[]) =>
+      processDisclosures({ _sd: [digestOf(disclosures[0] ?? '')] }, disclosures);
+    expect(() => open(outer, inner)).to.throw(Refusal);
+    expect(() => open(salted('constructor', { prototype: 1 }))).to.throw(Refusal);
+    expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined);
+  });
+
+  it('are issued, also selectively', () => {
+    const claims = { constructor: 'ACME', prototype: { constructor: 1 } };
+    const { issuer, disclosures } = openSdJwt(issue(claims, readDisclosureFrame({ _sd: ['constructor'] })));
+    expect(processDisclosures(issuer.payload, disclosures).claims['constructor']).to.equal('ACME');
   });
 });
 

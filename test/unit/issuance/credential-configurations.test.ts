@@ -17,6 +17,7 @@ import { query } from '../verification-flow/kit.ts';
 
 const DISPLAY = [{ name: 'Card', locale: 'en' }];
 const CONFIG = { format: 'dc+sd-jwt', scope: 'card', display: DISPLAY };
+const MDOC = { format: 'mso_mdoc', display: CONFIG.display, scope: 'mdoc' };
 const CARD = { id: 'card', config: CONFIG, vct: 'urn:card:1', claims: { name: 'Ada' } };
 const AUTH = { type: 'apiKey', config: { headerName: 'X-Key', value: 'a-key' } };
 const WEBHOOK = { url: 'https://backend.example/claims', auth: AUTH };
@@ -54,6 +55,25 @@ describe('The credential configurations of a tenant', () => {
         own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }),
       );
     });
+  });
+
+  it('are written with a warning when lifeTime is beyond the certificate of the signer', async () => {
+    const mdoc = { config: { ...MDOC, docType: 'org.example.1' }, vct: null, claims: null };
+    for (const format of [{}, mdoc]) {
+      const { findings } = await put({ id: 'long', ...format, lifeTime: 315_360_000 });
+      expect(findings?.map(({ member }) => member)).to.deep.equal(['lifeTime']);
+      const [chain] = await world.write((own) => own.keyChains.list());
+      expect(findings?.[0]?.message).to.include(
+        `expires at ${chain?.active.notAfter.toISOString().slice(0, 13)}`,
+      );
+      const changed = await update('long', { description: 'x' });
+      expect(changed.findings).to.have.length(1);
+      expect((await update('long', { lifeTime: 86_400 })).findings).to.equal(undefined);
+      expect(await get('long')).not.to.have.property('findings');
+      await remove('long');
+    }
+    const { findings } = await put({ id: 'endless', lifeTime: null });
+    expect(findings, 'an SD-JWT VC without lifeTime does not expire').to.equal(undefined);
   });
 
   it('are listed in order of their ids; a restricted client sees its own', async () => {

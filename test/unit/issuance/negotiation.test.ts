@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { acceptedTypes, languageRanges, pickEncoding } from '../../../adapters/http/negotiation.ts';
-import { localesOf, narrowTo, pickLocale } from '../../../domain/issuance/localized-metadata.ts';
+import {
+  localeListsOf,
+  narrowTo,
+  onlyLocaleOf,
+  pickLocale,
+} from '../../../domain/issuance/localized-metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 
 const JSON_FORM = { names: ['application/json'] };
@@ -147,13 +152,14 @@ describe('The language of metadata', () => {
   };
 
   it('is one of those that are there', () => {
-    expect(localesOf(METADATA)).to.deep.equal(['en', 'de', 'fr']);
-    expect(localesOf({ display: [{ name: 'Acme', locale: 7 }, 'Acme'] })).to.deep.equal([]);
+    expect(localeListsOf(METADATA)).to.deep.equal([['en', 'de'], ['fr'], ['de', 'en']]);
+    expect(localeListsOf({ display: [{ name: 'Acme', locale: 7 }, 'Acme'] })).to.deep.equal([[]]);
     expect(pickLocale(['de', 'en'], ['fr', '*', 'de']), 'any will do').to.equal(undefined);
   });
 
   it('leaves out what is written in others, unless nothing else is there', () => {
-    const narrowed = narrowTo(METADATA, 'de');
+    const narrowed = narrowTo(METADATA, ['de']);
+    expect(onlyLocaleOf(narrowed)).to.equal(undefined);
     expect(narrowed).to.deep.equal({
       display: [{ name: 'Acme GmbH', locale: 'de' }],
       credential_configurations_supported: {
@@ -165,5 +171,24 @@ describe('The language of metadata', () => {
         },
       },
     });
+  });
+
+  it('is looked up in each list, so that en finds en-US in one and en-GB in another', () => {
+    const lists = (office: readonly string[], card: readonly string[]) => ({
+      display: office.map((locale) => ({ locale })),
+      card: { display: card.map((locale) => ({ locale })) },
+    });
+    const all = lists(['de-DE', 'en-US'], ['de', 'en-GB']);
+    for (const [ranges, office, card, language] of [
+      [['en'], 'en-US', 'en-GB', undefined],
+      [['de'], 'de-DE', 'de', undefined],
+      [['en-GB', 'en'], 'en-US', 'en-GB', undefined],
+    ] as const) {
+      const narrowed = narrowTo(all, ranges);
+      expect(narrowed).to.deep.equal(lists([office], [card]));
+      expect(onlyLocaleOf(narrowed)).to.equal(language);
+    }
+    expect(narrowTo(all, ['fr'])).to.deep.equal(all);
+    expect(onlyLocaleOf(narrowTo(lists(['de', 'en'], ['en']), ['en']))).to.equal('en');
   });
 });

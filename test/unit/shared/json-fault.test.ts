@@ -22,6 +22,10 @@ describe('Why JSON is not taken', () => {
       '{"a":{"__proto__":1}}',
       'has a member called "__proto__", which no document may have (line 1, column 7)',
     ],
+    [
+      '{"a":{"constructor":{"b":1,"prototype":1}}}',
+      'has a member called "prototype" in "constructor", which no document may have (line 1, column 28)',
+    ],
     ['{"a":"x\\u0000"}', 'has NUL in a text (line 1, column 6)'],
     ['{"\\u0000":1}', 'has NUL in a text (line 1, column 2)'],
     ['{"a":["\\ud800"]}', 'has half a surrogate pair in a text, which is no character (line 1, column 7)'],

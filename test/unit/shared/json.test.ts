@@ -128,6 +128,33 @@ describe('JSON of outsiders', () => {
     });
   }
 
+  for (const text of [
+    '{"__proto__":1}',
+    '{"a":[{"__proto__":{}}]}',
+    '{"\\u005f_proto__":1}',
+    '{"constructor":{"prototype":1}}',
+    '{"constructor":{"a":{"b":1},"prototype":{"x":1}}}',
+    '[{"a":{"constr\\u0075ctor":{"prototype":{"x":1}}}}]',
+    '{"constructor":{"\\u0070rototype":1}}',
+  ]) {
+    it(`rejects a member that reaches a prototype: ${text}`, () => {
+      expect(parseJson(text)).to.equal(undefined);
+    });
+  }
+
+  for (const text of [
+    '{"constructor":"ACME Bau GmbH","prototype":false}',
+    '{"constructor":{"name":"ACME"},"prototype":{"constructor":1}}',
+    '{"constructor":[{"prototype":1}]}',
+    '{"constructor":{"a":{"prototype":1}},"b":{"prototype":1}}',
+  ]) {
+    it(`accepts claims called constructor and prototype: ${text}`, () => {
+      expect(parseJson(text)).to.deep.equal(JSON.parse(text));
+      const escaped = text.replaceAll('prototype', '\\u0070rototype');
+      expect(parseJson(escaped)).to.deep.equal(JSON.parse(text));
+    });
+  }
+
   for (const text of ['"\\u0000"', '"\\ud800"', '{"\\u0000":1}', '{"a":"\\udc00 x"}']) {
     it(`is refused with what is no text: ${text}`, () => expect(parseJson(text)).to.equal(undefined));
   }

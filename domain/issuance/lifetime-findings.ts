@@ -1,0 +1,48 @@
+import { type KeyChain, pickKeyChain, signingChain } from '../keys/key-chain.ts';
+import { Failure } from '../shared/failure.ts';
+import type { Finding } from '../shared/finding.ts';
+import type { CredentialConfigurationBody } from './configuration.ts';
+import { credentialTimes, MDOC_LIFETIME_SECONDS, sdJwtTimes } from './credential.ts';
+
+/**
+ * A credential never outlives the certificate of its signer, so a longer lifetime is shortened when it is issued.
+ * @param chains of the tenant; without one that signs nothing is found.
+ */
+export function lifetimeFindings(
+  { config, keyChainId, lifeTime }: CredentialConfigurationBody,
+  chains: readonly KeyChain[],
+  now: Date,
+): readonly Finding[] {
+  const isMdoc = config.format === 'mso_mdoc';
+  const seconds = lifeTime ?? (isMdoc ? MDOC_LIFETIME_SECONDS : undefined);
+  const chain = signerOf(chains, keyChainId ?? undefined, now);
+  if (seconds === undefined || chain === undefined) return [];
+  const isCertified = isMdoc || signingChain(chain).length > 0;
+  const { exp = 0 } = credentialTimes(now, seconds, 0);
+  const { exp: effective = 0 } = sdJwtTimes(now, seconds, chain.active, 0);
+  if (!isCertified || effective >= exp) return [];
+  return [
+    {
+      rule: isMdoc ? 'ISO/IEC 18013-5 section 9.3.1' : 'RFC 5280 section 4.1.2.5',
+      member: 'lifeTime',
+      concerns: 'holders, whose credentials expire earlier than the configuration says',
+      message:
+        `a credential that is issued now expires at ${new Date(effective * 1000).toISOString()}, with the certificate of the key chain ${chain.id}, ` +
+        `and not after ${seconds} seconds`,
+      change: 'set a shorter lifeTime, or use a key chain whose certificate is valid for longer',
+    },
+  ];
+}
+
+function signerOf(
+  chains: readonly KeyChain[],
+  keyChainId: string | undefined,
+  now: Date,
+): KeyChain | undefined {
+  try {
+    return pickKeyChain(chains, 'signing', now, keyChainId);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
