@@ -110,9 +110,10 @@ async function verify(client: Client<paths>, wallet: Wallet): Promise<string[]> 
   const failed = session.report?.filter(({ result }) => result === 'failed').map(({ check }) => check) ?? [];
   if (failed.length > 0) throw new Error(`failed: ${failed.join()}`);
   return (session.credentials ?? []).flatMap(({ values, issuer }) => {
-    if (values === undefined || Array.isArray(values)) return [];
-    if (issuer === undefined || Array.isArray(issuer)) return [];
-    return [String(values['name']), issuer.subject];
+    // One credential was requested, so each is an object and no list.
+    const { name } = values as { readonly name: string };
+    const { subject } = issuer as { readonly subject: string };
+    return [name, subject];
   });
 }
 
