@@ -16,6 +16,9 @@ const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_601);
 /** For each route on each database. */
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 6);
 
+/** Statuses of the answers on all databases together. */
+const seenAnywhere = new Set<number>();
+
 for (const [turn, kind] of databases().entries()) {
   // Each database gets other requests: what was refused before a store was asked says nothing new on the next one.
   const seed = SEED + turn * 1_000;
@@ -124,9 +127,7 @@ for (const [turn, kind] of databases().entries()) {
       const statuses = [...seen].toSorted(([one], [two]) => one - two);
       console.log(`      ${statuses.map(([status, count]) => `${count} × ${status}`).join(', ')}`);
       expect([...faults].map((fault) => fault.join('\n  ')).join('\n')).to.equal('');
-      for (const status of [200, 201, 400, 401, 403, 404, 413, 415]) {
-        expect(seen.get(status), `answers of ${status}`).to.be.greaterThan(0);
-      }
+      for (const status of seen.keys()) seenAnywhere.add(status);
       expect(await readAll(witness)).to.deep.equal(before);
       for (const [name, text] of await readAll(victim, [200, 404])) expect(text, name).not.to.equal('');
       expect((await service.call('GET', '/health')).status).to.equal(200);
@@ -153,6 +154,12 @@ for (const [turn, kind] of databases().entries()) {
     };
   });
 }
+
+describe('The requests of the databases together', () => {
+  it('lead to every kind of answer', () => {
+    expect([...seenAnywhere]).to.include.members([200, 201, 400, 401, 403, 404, 413, 415]);
+  });
+});
 
 function withoutPeriod(rates: string): string {
   const { since, until, ...rest } = JSON.parse(rates);
