@@ -340,7 +340,7 @@ export interface paths {
     put?: never;
     /**
      * Create or replace a presentation configuration
-     * @description Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is the certificate under which this tenant issues. A webhook key given as `***` stays the stored one while address and header are unchanged.
+     * @description Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is the certificate under which this tenant issues. Trust lists among them are fetched: `warnings` names each that cannot be used now and why, and an address of something else is a 400. A webhook key given as `***` stays the stored one while address and header are unchanged.
      *
      *     Needs one of the roles: `presentation:manage`.
      */

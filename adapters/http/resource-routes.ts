@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Token } from '../../application/needs.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { type EditedKind, resourceOf } from '../../domain/resources.ts';
-import { type Finding, warningsOf } from '../../domain/shared/finding.ts';
+import { type Finding, type ReportFindings, warningsOf } from '../../domain/shared/finding.ts';
 import { hideSecrets } from '../../domain/shared/secrets.ts';
 import { ListQuery, pageOf } from './page-of.ts';
 import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
@@ -57,6 +57,23 @@ export function resourceRoutes<
   type By<Given extends readonly unknown[], Result = Resource> = {
     readonly by: UseCase<readonly [CallerOf<A>, ...Given], Result>;
   };
+  /** `reporting`: the use case reports findings that do not follow from the stored resource. */
+  type Writer<Given extends readonly unknown[]> =
+    | UseCase<readonly [CallerOf<A>, ...Given], Resource>
+    | { readonly reporting: UseCase<readonly [CallerOf<A>, ...Given, ReportFindings], Resource> };
+  type WrittenBy<Given extends readonly unknown[]> = { readonly by: Writer<Given> };
+  type Execute<Given extends readonly unknown[]> = (
+    given: readonly [CallerOf<A>, ...Given],
+    report: ReportFindings,
+  ) => Promise<Resource>;
+  const executing = <Given extends readonly unknown[]>(find: Find, by: Writer<Given>): Execute<Given> => {
+    if ('reporting' in by) {
+      const useCase = find(by.reporting);
+      return (given, report) => useCase.execute(...given, report);
+    }
+    const useCase = find(by);
+    return (given) => useCase.execute(...given);
+  };
   const { kind, tag, path, params, access, view, get, stored = (resource) => resource } = description;
   const { findings = () => [] } = description;
   const { key = (resource: Resource) => String((resource as { readonly id?: unknown }).id) } = description;
@@ -82,11 +99,14 @@ export function resourceRoutes<
     };
   /** The same, with what somebody will refuse of it. */
   const warning =
-    (find: Find, status: number, execute: (input: Given) => Promise<Resource>) => async (input: Given) => {
-      const resource = await execute(input);
+    (find: Find, status: number, execute: (input: Given, report: ReportFindings) => Promise<Resource>) =>
+    async (input: Given) => {
+      const reported: Finding[] = [];
+      const resource = await execute(input, (some) => reported.push(...some));
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
       const own = warningsFor(kind, stored(resource), input.caller);
-      const warnings = [...own, ...warningsOf(await findings(resource, context.caller))];
+      const derived = await findings(resource, context.caller);
+      const warnings = [...own, ...warningsOf([...derived, ...reported])];
       return show(status, { ...((await toView(resource, context)) as object), warnings }, stored(resource));
     };
   const answers = (status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] => {
@@ -101,12 +121,12 @@ export function resourceRoutes<
   };
   const writing = <Body extends z.ZodType>(
     method: 'put' | 'patch',
-    { by, ...told }: Written<Body> & By<[...Key<Params>, z.output<Body>]>,
+    { by, ...told }: Written<Body> & WrittenBy<[...Key<Params>, z.output<Body>]>,
   ): Family => {
     return (find) => {
-      const useCase = find(by);
-      const handle = warning(find, 200, ({ caller, params: given, body }) =>
-        useCase.execute(caller as CallerOf<A>, ...keyOf(given), body as z.output<Body>),
+      const execute = executing(find, by);
+      const handle = warning(find, 200, ({ caller, params: given, body }, report) =>
+        execute([caller as CallerOf<A>, ...keyOf(given), body as z.output<Body>], report),
       );
       const responses = answers(200, told.responses);
       const shows = getting(find);
@@ -151,11 +171,11 @@ export function resourceRoutes<
         by,
         replaces = false,
         ...told
-      }: Written<Body> & By<[z.output<Body>]> & { readonly replaces?: boolean }): Family =>
+      }: Written<Body> & WrittenBy<[z.output<Body>]> & { readonly replaces?: boolean }): Family =>
       (find) => {
-        const useCase = find(by);
-        const handle = warning(find, 201, ({ caller, body }) =>
-          useCase.execute(caller as CallerOf<A>, body as z.output<Body>),
+        const execute = executing(find, by);
+        const handle = warning(find, 201, ({ caller, body }, report) =>
+          execute([caller as CallerOf<A>, body as z.output<Body>], report),
         );
         const id = ({ body }: { readonly body: { readonly id: string } }) =>
           name === undefined ? 'default' : body.id;
@@ -163,10 +183,12 @@ export function resourceRoutes<
         const written = { ...all, ...description.writes, ...told };
         return [{ ...written, method: 'post', edits: replaces ? { kind, id } : { kind }, responses, handle }];
       },
-    replace: <Body extends z.ZodType>(told: Written<Body> & By<[...Key<Params>, z.output<Body>]>): Family =>
-      writing('put', told),
-    update: <Body extends z.ZodType>(told: Written<Body> & By<[...Key<Params>, z.output<Body>]>): Family =>
-      writing('patch', told),
+    replace: <Body extends z.ZodType>(
+      told: Written<Body> & WrittenBy<[...Key<Params>, z.output<Body>]>,
+    ): Family => writing('put', told),
+    update: <Body extends z.ZodType>(
+      told: Written<Body> & WrittenBy<[...Key<Params>, z.output<Body>]>,
+    ): Family => writing('patch', told),
     delete:
       ({ by, ...told }: Told & By<[...Key<Params>], unknown>): Family =>
       (find) => {

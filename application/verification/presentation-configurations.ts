@@ -2,6 +2,7 @@ import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import type { ReportFindings } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { mergeChange } from '../../domain/shared/merge-change.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
@@ -29,6 +30,7 @@ import { assertCallable, type CalledAddress, listAddress } from '../webhooks/cal
 import { checkReferences } from './configuration-references.ts';
 import { pinDemandedLists, withAnchors } from './demanded-list-pins.ts';
 import { assertMayOrder, assertOwnAccessKey } from './presentation-rights.ts';
+import { findTrustListProblems } from './trust-list-anchors.ts';
 
 const PORTS = {
   store: Store,
@@ -72,19 +74,24 @@ export class GetPresentationConfiguration extends needs({}) {
 export class ReplacePresentationConfiguration extends needs(PORTS) {
   /**
    * @throws Failure `forbidden` for an id outside the client's restriction and an order without its role, `invalid_input` for references that
-   *   lead nowhere, addresses that may not be called and a registration certificate that does not cover the query,
+   *   lead nowhere, addresses that may not be called, documents that are not trust lists and a registration certificate that does not cover the query,
    *   `unavailable` without registrar.
    */
   async execute(
     caller: TenantCaller,
     wanted: PresentationConfigurationBody,
+    report: ReportFindings = () => {},
   ): Promise<PresentationConfiguration> {
     const { store, clock, settings, remote, registrationCertificates, listSigners } = this.ports;
     assertMayUse(caller.allowedPresentationConfigs, [wanted.id]);
     const before = await caller.configured.presentationConfiguration(wanted.id);
     assertMayOrder(caller, before, wanted);
     assertCallable(remote, caller.tenantId, addressesOf(wanted, settings));
-    const body = await pinDemandedLists(listSigners, caller.tenantId, keepDemandedListPins(wanted, before));
+    const [body, findings] = await Promise.all([
+      pinDemandedLists(listSigners, caller.tenantId, keepDemandedListPins(wanted, before)),
+      findTrustListProblems(listSigners, caller.tenantId, wanted.trustAnchors, before?.trustAnchors ?? []),
+    ]);
+    report(findings);
     await registrationCertificates.check(caller.configured, body, clock.now());
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.find(body.id);
@@ -101,12 +108,13 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     caller: TenantCaller,
     id: string,
     changes: PresentationConfigurationUpdate,
+    report: ReportFindings = () => {},
   ): Promise<PresentationConfiguration> {
     const { store, clock, registrationCertificates } = this.ports;
     assertMaySee(caller, id);
     if (changes.id !== undefined && changes.id !== id) throw invalidInput('id', 'An id cannot be changed.');
     const before = await caller.configured.presentationConfiguration(id);
-    const pinned = before && (await this.#pinned(caller, before, changes));
+    const pinned = before && (await this.#pinned(caller, before, changes, report));
     if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
       const after = merge(before, changes);
       assertMayOrder(caller, before, after);
@@ -126,12 +134,21 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     caller: TenantCaller,
     before: PresentationConfiguration,
     changes: PresentationConfigurationUpdate,
+    report: ReportFindings,
   ): Promise<PresentationConfigurationBody['trustAnchors']> {
     if (changes.dcql_query === undefined && changes.trustAnchors === undefined) return [];
     const { settings, remote, listSigners } = this.ports;
     const after = keepDemandedListPins(merge(before, changes), before);
     assertCallable(remote, caller.tenantId, addressesOf(after, settings));
-    return (await pinDemandedLists(listSigners, caller.tenantId, after)).trustAnchors;
+    const { trustAnchors: changed } = merge(before, changes);
+    const [{ trustAnchors }, findings] = await Promise.all([
+      pinDemandedLists(listSigners, caller.tenantId, after),
+      changes.trustAnchors === undefined
+        ? []
+        : findTrustListProblems(listSigners, caller.tenantId, changed, before.trustAnchors ?? []),
+    ]);
+    report(findings);
+    return trustAnchors;
   }
 }
 

@@ -34,6 +34,15 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
   {
     kind: 'issuance-configuration',
     path: /^walletProviderTrustLists\.\d+$/,
+    message: /not a list of wallet providers/,
+    acceptedBy: FIRST,
+    because:
+      'HAIP 1.0 section 4.4.1: a list of issuers vouches for no wallet, so every wallet would be rejected',
+    change: 'name a list of wallet providers',
+  },
+  {
+    kind: 'issuance-configuration',
+    path: /^walletProviderTrustLists\.\d+$/,
     message: /^The trust list cannot be used/,
     acceptedBy: FIRST,
     because: 'security: nobody says who signs the list',

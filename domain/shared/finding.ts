@@ -29,6 +29,9 @@ export type Warning = z.infer<typeof Warning>;
 /** A warning, and the profiles whose rules make it a refusal. */
 export type Finding = Warning & { readonly refusedBy?: readonly Profile[] };
 
+/** Receives findings of a write that do not follow from the stored document, such as those about a fetched trust list. */
+export type ReportFindings = (findings: readonly Finding[]) => void;
+
 /** @param profile of the tenant; null where it has none. @returns what it refuses, as faults of fields. */
 export function contradictions(findings: readonly Finding[], profile: Profile | null): FieldError[] {
   return findings

@@ -72,13 +72,15 @@ export function assertSignedByOperator(document: JsonObject, certificate: string
 }
 
 const CHANGE =
-  'name a key chain for trustList with the organization and country of the operator, or another operator';
+  'name a key chain for trustList with the organization of the operator and the SchemeTerritory as country, or change the operator or the territory';
 
 /** The same of a list of another type, which some readers take. */
 export function signerFindings(list: PublishedList): Finding[] {
   const certificate = signerOf(list);
-  const fault = certificate && signerFault(schemeOf(documentOf(list)), certificate);
-  if (fault === undefined || fault === '') return [];
+  if (certificate === undefined) return [];
+  const scheme = schemeOf(documentOf(list));
+  const fault = signerFault(scheme, certificate) ?? territoryFault(scheme, certificate);
+  if (fault === undefined) return [];
   const [rule, member, concerns] = ['TS 119 602 section 6.8', 'keyChainId', 'readers of the list'] as const;
   return [{ rule, member, concerns, message: fault, change: CHANGE }];
 }
@@ -95,6 +97,13 @@ function signerFault(scheme: JsonObject, certificate: string): string | undefine
   const countries = countriesOf(scheme);
   if (countries.length === 0 || (country !== undefined && countries.includes(country))) return undefined;
   return `the certificate of its signer names ${country ?? 'no country'}, its operator is of ${countries.join(', ')}`;
+}
+
+/** An operator of a list of `EU` may name the country of its address, and readers that compare the two reject the list. */
+function territoryFault({ SchemeTerritory: territory }: JsonObject, certificate: string): string | undefined {
+  const { country } = subjectNames(certificate);
+  if (typeof territory !== 'string' || country === territory) return undefined;
+  return `the certificate of its signer names ${country ?? 'no country'}, the list ${territory} as its SchemeTerritory`;
 }
 
 /** Where an operator is; nobody is of `EU` alone. */

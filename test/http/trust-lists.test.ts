@@ -306,7 +306,7 @@ describe('trust lists through HTTP', () => {
       await ok('POST', '/key-chain', { id: 'ministry', usageType: 'trustList', ...ministry });
       const json = { id: 'pids', keyChainId: 'ministry', entities: [internal()], data };
       const made = await ok('POST', '/trust-list', json);
-      expect(made.warnings).to.deep.equal([]);
+      expectTerritoryWarning(made.warnings);
       expect(loteFaults(made.data)).to.deep.equal([]);
       expect(made.data.LoTE.ListAndSchemeInformation).to.deep.include({ ...scheme, SchemeTerritory: 'EU' });
       const [{ services = [] } = {}] = (await read(made.jwt, 'ministry')).entities;
@@ -354,7 +354,7 @@ describe('trust lists through HTTP', () => {
       const entities = [internal({ info: { name: 'Office of Lists' } })];
       const made = await callAs(token, 'POST', '/trust-list', { entities, data });
       expect(made.status, made.text).to.equal(201);
-      expect(made.body.warnings).to.deep.equal([]);
+      expectTerritoryWarning(made.body.warnings);
       expect(loteFaults(made.body.data)).to.deep.equal([]);
       const { ListAndSchemeInformation: scheme, TrustedEntitiesList: listed } = made.body.data.LoTE;
       expect(scheme).to.deep.include({
@@ -400,6 +400,29 @@ describe('trust lists through HTTP', () => {
       expect(Date.parse(goneSince)).to.be.closeTo(Date.now() + MINUTE, 10_000);
       const wrong = await call('POST', '/trust-list', { entities: [internal({ status: 'withdrawn' })] });
       expect(wrong.body.errors?.[0].path).to.equal('entities.0.status');
+    });
+
+    const expectTerritoryWarning = (warnings: readonly { readonly message: string }[]) => {
+      expect(warnings).to.have.length(1);
+      expect(warnings[0]).to.include({ rule: 'TS 119 602 section 6.8', member: 'keyChainId' });
+      expect(warnings[0]?.message).to.match(/names DE, the list EU as its SchemeTerritory/);
+    };
+
+    it('has no warning when the certificate of its signer names the SchemeTerritory EU', async () => {
+      const scheme = {
+        LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList',
+        SchemeOperatorName: [{ lang: 'en', value: 'Agency' }],
+        ...EXPLICIT,
+      };
+      const data = { LoTE: { ListAndSchemeInformation: scheme } };
+      await ok('POST', '/key-chain', {
+        id: 'agency',
+        usageType: 'trustList',
+        organization: 'Agency',
+        country: 'EU',
+      });
+      const made = await ok('POST', '/trust-list', { keyChainId: 'agency', entities: [internal()], data });
+      expect(made.warnings).to.deep.equal([]);
     });
 
     it('signed by somebody who is called otherwise than its operator is published with a warning', async () => {

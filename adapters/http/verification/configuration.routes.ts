@@ -61,12 +61,14 @@ export const presentationConfigurationRoutes = families(
     description:
       'Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is ' +
       'the certificate under which this tenant issues. ' +
+      'Trust lists among them are fetched: `warnings` names each that cannot be used now and why, and an address of something ' +
+      'else is a 400. ' +
       'A webhook key given as `***` stays the stored one while address and header are unchanged.',
     body: PresentationConfigurationBody,
     bodyLimit: BODY_LIMIT,
     example: EXAMPLE,
     replaces: true,
-    by: ReplacePresentationConfiguration,
+    by: { reporting: ReplacePresentationConfiguration },
   }),
   configuration.update({
     summary: 'Change members of a presentation configuration',
@@ -74,7 +76,7 @@ export const presentationConfigurationRoutes = families(
     body: PresentationConfigurationUpdate,
     bodyLimit: BODY_LIMIT,
     example: { lifeTime: 600, redirectUri: null },
-    by: UpdatePresentationConfiguration,
+    by: { reporting: UpdatePresentationConfiguration },
   }),
   configuration.delete({
     summary: 'Remove a presentation configuration',

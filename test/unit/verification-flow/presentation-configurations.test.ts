@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { OfflineListSigners } from '../../../application/configuration-files/offline.ts';
+import { RemoteError } from '../../../application/ports/remote.ts';
+import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
 import {
   DeletePresentationConfiguration,
   GetPresentationConfiguration,
@@ -7,10 +10,12 @@ import {
   UpdatePresentationConfiguration,
 } from '../../../application/verification/presentation-configurations.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import type { Finding, ReportFindings } from '../../../domain/shared/finding.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { parseWritten } from '../../../domain/shared/read-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type ListOptions, trustList } from '../../support/trust-list.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
 import { query } from './kit.ts';
 
@@ -20,6 +25,7 @@ const DATA = { type: 'payment', credential_ids: ['card'] };
 describe('The presentation configurations of a tenant', () => {
   let world: AdministrationWorld;
   let signer: Certified;
+  let otherOperator: Certified;
   const caller = (allowed: string[] | null = null) =>
     world.caller(['presentation:manage'], { allowedPresentationConfigs: allowed });
   const put = async (changes: object = {}, by = caller()) =>
@@ -36,6 +42,7 @@ describe('The presentation configurations of a tenant', () => {
 
   before(async () => {
     signer = await certify({ name: 'Lists' });
+    otherOperator = await certify({ name: 'Other operator' });
   });
   beforeEach(async () => {
     world = await anAdministration();
@@ -107,6 +114,118 @@ describe('The presentation configurations of a tenant', () => {
       expect(await all()).to.deep.equal(before);
     });
   }
+
+  describe('with a trust list as anchor', () => {
+    const LIST = 'https://lists.example/issuers.jwt';
+    let answer: string | RemoteError | undefined;
+    let calls: string[];
+    const seconds = () => Math.floor(world.clock.now().getTime() / 1000);
+    const listOf = (type: string, options: Partial<ListOptions> = {}) => {
+      const entities = [{ name: 'Listed', services: [{ type, certificates: [signer.certificate] }] }];
+      return trustList({ entities, signer, ...options }, seconds());
+    };
+    const online = () => {
+      const remote = {
+        refuses: () => false,
+        request: async (url: string) => {
+          calls.push(url);
+          if (answer instanceof Error) throw answer;
+          return { status: answer === undefined ? 404 : 200, body: Buffer.from(answer ?? 'nothing here') };
+        },
+      } as unknown as AdministrationWorld['remote'];
+      return { ...world, remote, listSigners: new ListSigners({ ...world, remote }) };
+    };
+    const trusting = (changes: object = {}) => ({
+      trustAnchors: [{ certificate: pem(signer) }, { trustList: LIST, signedBy: [pem(signer)], ...changes }],
+    });
+    const warningsOf = async (write: (report: ReportFindings) => Promise<unknown>) => {
+      const findings: Finding[] = [];
+      await write((some) => findings.push(...some));
+      return findings.map(({ member, message }) => `${member}: ${message}`);
+    };
+    const replaceOnline = (changes: object) =>
+      warningsOf((report) => {
+        const body = parseWritten(PresentationConfigurationBody, { ...CHECK, ...changes });
+        return new ReplacePresentationConfiguration(online()).execute(caller(), body, report);
+      });
+    const updateOnline = (changes: object) =>
+      warningsOf((report) =>
+        new UpdatePresentationConfiguration(online()).execute(
+          caller(),
+          'check',
+          changes as JsonObject,
+          report,
+        ),
+      );
+    const OUTDATED = { NextUpdate: '2024-01-01T00:00:00Z', ListIssueDateTime: '2023-01-01T00:00:00Z' };
+
+    beforeEach(() => {
+      calls = [];
+      answer = listOf('PID/Issuance');
+    });
+
+    it('has no warning about a list that can be used', async () => {
+      expect(await replaceOnline(trusting())).to.deep.equal([]);
+      expect(calls).to.deep.equal([LIST]);
+    });
+
+    const unusable: [string, () => typeof answer, string][] = [
+      ['is not found', () => undefined, 'unavailable: HTTP status 404'],
+      ['is unreachable', () => new RemoteError('unreachable', 'nobody there'), 'unavailable'],
+      ['has expired', () => listOf('PID/Issuance', { scheme: OUTDATED }), 'outdated: NextUpdate has passed'],
+      ['is closed', () => listOf('PID/Issuance', { scheme: { NextUpdate: null } }), 'closed'],
+      [
+        'is signed by another operator',
+        () => listOf('PID/Issuance', { signer: otherOperator }),
+        'untrusted_signer',
+      ],
+      ['names wallet providers', () => listOf('WalletSolution/Issuance'), 'not a list of issuers'],
+    ];
+    for (const [what, served, reason] of unusable) {
+      it(`warns on PUT and PATCH with the reason when the list ${what}`, async () => {
+        await put();
+        answer = served();
+        for (const write of [replaceOnline, updateOnline]) {
+          const warnings = await write(trusting());
+          expect(warnings).to.have.length(1);
+          expect(warnings[0])
+            .to.match(/^trustAnchors\.1\.trustList: /)
+            .and.include(reason);
+        }
+      });
+    }
+
+    for (const [what, text] of [
+      ['text', 'hello'],
+      ['a page', '<!doctype html><html><body>Not here</body></html>'],
+      ['another kind of token', 'status list'],
+    ] as const) {
+      it(`rejects the address of ${what}, and stores nothing`, async () => {
+        const stored = await put();
+        const typ = 'statuslist+jwt';
+        answer = text === 'status list' ? listOf('PID/Issuance', { header: { typ } }) : text;
+        for (const write of [replaceOnline, updateOnline])
+          expect(await endOf(write(trusting()))).to.equal('invalid_input trustAnchors.1.trustList');
+        expect(await get('check')).to.deep.equal(stored);
+      });
+    }
+
+    it('warns when the document of a stored list is not a list any more', async () => {
+      await replaceOnline(trusting());
+      answer = 'hello';
+      expect((await replaceOnline(trusting()))[0]).to.include('malformed');
+    });
+
+    it('is not fetched by a PATCH of other members, or by an import', async () => {
+      await replaceOnline(trusting());
+      calls = [];
+      expect(await updateOnline({ lifeTime: 60 })).to.deep.equal([]);
+      const offline = { ...online(), listSigners: new OfflineListSigners(online()) };
+      const body = parseWritten(PresentationConfigurationBody, { ...CHECK, ...trusting() });
+      await new ReplacePresentationConfiguration(offline).execute(caller(), body);
+      expect(calls).to.deep.equal([]);
+    });
+  });
 
   const documents: [string, object, string][] = [
     ['without a query', { dcql_query: undefined }, 'dcql_query'],
