@@ -92,10 +92,10 @@ describe('A delivery', () => {
     const again = made({ detail: 'it said no' });
     expect(again).to.deep.equal({
       intent: { id: 'd', webhook: 'presentation', at: at(59).toISOString(), result: 'pending' },
-      body: { session: 's', credentials: [{ id: 'card' }] },
+      content: { credentials: [{ id: 'card' }] },
     });
     expect(made({ result: 'pending', at: at(-1).toISOString() })).to.have.property('intent');
-    expect(made({ told: { event: 'x' } })).to.have.deep.property('body', { session: 's', event: 'x' });
+    expect(made({ told: { event: 'x' } })).to.have.deep.property('content', { event: 'x' });
   });
 
   const refused: readonly [string, () => unknown, RegExp][] = [
