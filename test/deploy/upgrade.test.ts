@@ -22,6 +22,7 @@ import { runProcess } from '../support/run-command.ts';
 import { createTenant } from '../support/test-service.ts';
 
 /** The number of the last migration that the first release has. */
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LAST_OF_FIRST = 7;
 
 /** @returns what `work` had to say, again and again, while something starts. */
@@ -42,13 +43,13 @@ async function whileStarting<T>(
 describe('Migrations', () => {
   it('take nothing away that a former release reads, or stand in docs/upgrading.md', () => {
     const page = readFileSync(new URL('../../docs/upgrading.md', import.meta.url), 'utf8');
-    const files = globSync('adapters/persistence/migrations/*/Migration*.ts');
+    const files = globSync('adapters/persistence/migrations/*/Migration*.ts', { cwd: ROOT });
     const later = files.filter((file) => Number(/Migration0*(\d+)/.exec(file)?.[1]) > LAST_OF_FIRST);
     expect(later.length).to.be.greaterThan(20);
     for (const file of later) {
       const takesAway = /drop (table|column)|rename (to|column)|alter column \S+ (type|set not null)/i;
       const [name = ''] = /Migration\d+/.exec(file) ?? [];
-      if (takesAway.test(readFileSync(file, 'utf8'))) expect(page, file).to.include(name);
+      if (takesAway.test(readFileSync(`${ROOT}${file}`, 'utf8'))) expect(page, file).to.include(name);
     }
   });
 });

@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Issuer } from '../support/interactive-issuer.ts';
 import type { Held } from '../support/present.ts';
@@ -54,6 +55,8 @@ const PRESENTATIONS: Readonly<Record<string, readonly PresentationCase[]>> = {
   status: statusCases,
   'presentations through pages': pagePresentationCases,
 };
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 describe('What a verifier must refuse, and must not', () => {
   let world: World;
@@ -148,8 +151,8 @@ describe('What a verifier must refuse, and must not', () => {
       configurationCases,
       resultCases,
     ];
-    const titles = globSync('test/{http,unit/verification-flow}/*.test.ts').map((file) =>
-      readFileSync(file, 'utf8'),
+    const titles = globSync('test/{http,deep,unit/verification-flow}/*.test.ts', { cwd: ROOT }).map((file) =>
+      readFileSync(`${ROOT}${file}`, 'utf8'),
     );
     const marked = titles.flatMap((text) => [...text.matchAll(/\(V(\d+)\)/g)].map(([, row]) => Number(row)));
     const tested = new Set([...tables.flat().map(({ row }) => row), ...marked]);

@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
-import {
-  type CertificateOptions,
-  certify,
-  DOCUMENT_SIGNER,
-  WEB_SERVER,
-} from '../../support/test-certificates.ts';
+import { type CertificateOptions, certify, WEB_SERVER } from '../../support/test-certificates.ts';
 import { hiddenServer, type ListBend, publish, publishMoved } from './status-server.ts';
 import type { PresentationCase, World } from './world.ts';
 
@@ -74,9 +69,6 @@ export const statusCases: readonly PresentationCase[] = [
     }),
     'a list of a web server under the authority of the issuer': async ({ authority }) => ({
       signer: await stranger({ by: authority, purposes: [WEB_SERVER] }),
-    }),
-    'a list of another document signer under the authority of the issuer': async ({ authority }) => ({
-      signer: await stranger({ by: authority, ...DOCUMENT_SIGNER }),
     }),
     'a list that has expired': () => ({ payload: { exp: now() - 90 } }),
     'a list of the future': () => ({ payload: { iat: now() + 90 } }),
