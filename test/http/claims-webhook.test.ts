@@ -135,7 +135,7 @@ describe('the claims webhook', () => {
       (response) => json(response, { hooked: { name: 'x', cnf: {} } }),
       /cnf|set by the issuer/,
     ],
-    ['too much', (response) => json(response, { hooked: { name: 'x'.repeat(300_000) } }), /KiB/],
+    ['too much', (response) => json(response, { hooked: { name: 'x'.repeat(1_300_000) } }), /KiB/],
     ['a broken connection', (response) => response.destroy(), /reached/],
   ];
   for (const [what, answer, reason] of cases) {

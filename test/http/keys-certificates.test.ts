@@ -205,7 +205,7 @@ describe('The certificates of a key', () => {
         format: 'mso_mdoc',
         docType: 'org.iso.18013.5.1.mDL',
         display: [{ name: 'Licence', locale: 'en' }],
-        claimsByNamespace: { 'org.iso.18013.5.1': { family_name: {} } },
+        claimsByNamespace: { 'org.iso.18013.5.1': { family_name: 'Lovelace' } },
       },
     };
     const written = await call('POST', '/issuer/credentials', mdoc);
