@@ -233,8 +233,8 @@ describe('what an answer says of input that does not fit', () => {
         400,
         'the body is not JSON (line 1, column 11)',
       ]);
-      expect((await detail(await send('{"constructor": "x"}')))[1]).to.equal(
-        'the body has a member called "constructor", which no document may have (line 1, column 2)',
+      expect((await detail(await send('{"__proto__": "x"}')))[1]).to.equal(
+        'the body has a member called "__proto__", which no document may have (line 1, column 2)',
       );
     });
 

@@ -130,10 +130,8 @@ describe('Who may touch which key', () => {
         expect(answer.status, answer.text).to.equal(201);
       }
       const answer = await as('both', 'POST', '/certs', { keyId: 'signing', certUsageTypes: ['access'] });
-      expect([answer.status, answer.body.warnings?.[0]?.path], answer.text).to.deep.equal([
-        201,
-        'certUsageTypes',
-      ]);
+      expect(answer.status, answer.text).to.equal(201);
+      expect(answer.body.warnings).to.have.length.greaterThan(0);
     });
 
     it('does not come under an authority that gets its purpose later', async () => {

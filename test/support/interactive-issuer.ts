@@ -85,12 +85,15 @@ export class Issuer {
     });
   }
 
+  /** `reference` of further offers. */
+  reference: string | undefined;
+
   async offer(...credentialConfigurationIds: string[]): Promise<{ uri: string; session: string }> {
     const json = {
       response_type: 'uri',
       flow: 'authorization_code',
       credentialConfigurationIds,
-      reference: 'order 17',
+      ...(this.reference !== undefined && { reference: this.reference }),
     };
     const made = await this.service.call('POST', '/issuer/offer', { token: this.token, json });
     expect(made.status, made.text).to.equal(201);

@@ -29,6 +29,7 @@ export class SignedWorld {
 
   static async open(environment: Readonly<Record<string, string>>): Promise<SignedWorld> {
     const issuer = await Issuer.open(environment);
+    issuer.reference = SignedWorld.REFERENCE;
     const url = (path: string) => `${issuer.backend.url}/${path}`;
     await issuer.check('told', { webhook: { url: url('presented') } });
     await issuer.badge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
