@@ -193,7 +193,7 @@ export const FAULTS: readonly PlantedFault[] = [
     family: 'responses',
     fault: 'the state of an encrypted answer is not compared',
     file: 'domain/verification/envelope.ts',
-    from: "if (request !== undefined && payload['state'] !== request.state) throw foreignState();",
+    from: "if (!isStateOf(payload['state'], request)) throw foreignState();",
     to: '',
     foundBy: 'another state',
   },
