@@ -67,7 +67,13 @@ export function isNavigation(headers: {
 }): boolean {
   const { accept, 'sec-fetch-mode': mode } = headers;
   if (!prefersHtml(accept)) return false;
-  return mode === 'navigate' || !readPreferences(accept).some(({ value }) => ANY_TYPES.includes(value));
+  // HTTP libraries may append a value of their own to the header that a program sets.
+  const modes = String(mode ?? '')
+    .split(',')
+    .map((each) => each.trim());
+  return (
+    modes.includes('navigate') || !readPreferences(accept).some(({ value }) => ANY_TYPES.includes(value))
+  );
 }
 
 /** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */

@@ -124,6 +124,8 @@ describe('A person with a browser', () => {
     expect(shown.text).to.include('Dette link er til din tegnebog').and.not.include('pre-authorized_code');
     const seen = await service.call('GET', `/session/${session}`, { token });
     expect(seen.body.status).to.equal('active');
+    const appended = await ask(address.pathname, { ...BROWSER, 'sec-fetch-mode': 'navigate, cors' });
+    expect([appended.status, appended.headers['content-type']]).to.deep.equal([406, PAGE_TYPE]);
     for (const program of PROGRAMS) {
       const offer = await ask(address.pathname, program);
       expect([offer.status, offer.headers['content-type']], JSON.stringify(program)).to.deep.equal([
