@@ -64,7 +64,7 @@ describe('Events for other systems', () => {
     let messages: ConsumeMessage[];
     before(async () => {
       messages = await (await declare('all', '#'))();
-      shop = await Shop.open({}, () => startTestService({ MASTER_SECRET, AMQP_URL: rabbit.url }));
+      shop = await Shop.open({}, () => startTestService({ MASTER_SECRET, AMQP_URL: rabbit.url }, { runsJobs: true }));
     });
     after(() => shop?.close());
     beforeEach(() => {
@@ -190,10 +190,10 @@ describe('Events for other systems', () => {
       }
 
       // The service is content with what the page gives it.
-      const other = await startTestService({
-        MASTER_SECRET,
-        AMQP_URL: addressOf('vidimus', passwords.VIDIMUS_PASSWORD),
-      });
+      const other = await startTestService(
+        { MASTER_SECRET, AMQP_URL: addressOf('vidimus', passwords.VIDIMUS_PASSWORD) },
+        { runsJobs: true },
+      );
       try {
         const { token } = await createTenant(other, 'own');
         await other.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
@@ -226,12 +226,10 @@ describe('Events for other systems', () => {
       const publicUrl = `http://localhost:${port}`;
       // The first to start hands on events, and is the one that can be killed.
       second = await startChild({ ...environment, PUBLIC_URL: publicUrl, AMQP_URL: rabbit.url });
-      first = await startTestService({
-        ...environment,
-        PORT: String(port),
-        PUBLIC_URL: publicUrl,
-        AMQP_URL: proxy.url,
-      });
+      first = await startTestService(
+        { ...environment, PORT: String(port), PUBLIC_URL: publicUrl, AMQP_URL: proxy.url },
+        { runsJobs: true },
+      );
       ({ token } = await createTenant(first, 'acme'));
       await first.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
     });
