@@ -64,7 +64,9 @@ describe('Events for other systems', () => {
     let messages: ConsumeMessage[];
     before(async () => {
       messages = await (await declare('all', '#'))();
-      shop = await Shop.open({}, () => startTestService({ MASTER_SECRET, AMQP_URL: rabbit.url }, { runsJobs: true }));
+      shop = await Shop.open({}, () =>
+        startTestService({ MASTER_SECRET, AMQP_URL: rabbit.url }, { runsJobs: true }),
+      );
     });
     after(() => shop?.close());
     beforeEach(() => {

@@ -75,7 +75,8 @@ describe('a PostgreSQL user who may not create tables', () => {
     expect(ended.stderr).to.include('no_such_user').and.include('does not exist');
   });
 
-  it('passes the contract of the store', () => {
+  it('passes the contract of the store', function () {
+    this.timeout(600_000);
     const { status, stdout } = spawnSync(
       'npm',
       ['run', '--silent', 'test:file', '--', 'test/contract/store.test.ts', '--grep', 'postgres'],

@@ -5,6 +5,7 @@ import { ByteShares } from '../../adapters/remote/byte-shares.ts';
 import { FairGate } from '../../adapters/remote/fair-gate.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteError, type RemoteFault } from '../../application/ports/remote.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 
 const GET = { method: 'GET', timeoutMs: 1500, maxBytes: 64 * 1024 } as const;
 
@@ -101,7 +102,7 @@ describe('Calls of several tenants', () => {
   });
 
   it('hold no more than their share of bytes', async () => {
-    const large = { maxBytes: 20 * 1024 * 1024, timeoutMs: 4_000 };
+    const large = { maxBytes: 20 * 1024 * 1024, timeoutMs: PATIENCE_MS };
     const outcomes = Promise.all(Array.from({ length: 4 }, () => outcome('noisy', '/endless', large)));
     expect(await outcome('quiet', '/here')).to.equal(200);
     expect(await outcomes).to.include('busy');

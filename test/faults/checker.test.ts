@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
+import { until } from '../support/rabbitmq.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { offer } from '../support/revocable-cards.ts';
 import { Checker } from './checker.ts';
@@ -24,14 +24,27 @@ describe('the checker of the fault suite', () => {
     world = await World.open({ processes: 1, databaseUrl: database?.url ?? '' });
     checker = new Checker(world, SPREAD_MS);
     const load = new Load(world).start();
-    await pause(1_000);
-    await load.stop();
+    try {
+      await until('the load did each thing twice', hasEnough);
+    } finally {
+      await load.stop();
+    }
   });
   after(async () => {
     await world?.end();
     await database?.drop();
   });
 
+  /** Whether the ledger holds what the tests below change. */
+  const hasEnough = () => {
+    const issuances = [...world.ledger.issuances.values()].filter(({ entries }) => entries.length > 0);
+    return (
+      issuances.filter(({ revocations }) => revocations.asked === 0).length > 1 &&
+      issuances.filter(({ revocations }) => revocations.told > 0).length > 1 &&
+      [...world.ledger.presentations.values()].filter(({ presented }) => presented > 0).length > 1 &&
+      world.ledger.deliveries.size > 1
+    );
+  };
   const issued = (wanted: (issuance: Issuance) => boolean): Issuance => {
     const found = [...world.ledger.issuances.values()].find((one) => one.entries.length > 0 && wanted(one));
     if (found === undefined) throw new Error('the load was too short');
