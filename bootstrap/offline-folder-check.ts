@@ -4,14 +4,19 @@ import { readFolder } from '../config/import/read-folder.ts';
 import { type KmsConfig, readKmsConfig } from '../config/kms-config.ts';
 import { readSettings, SettingsError } from '../config/settings.ts';
 import type { FolderContents } from '../domain/configuration-files/folder.ts';
+import type { Profile } from '../domain/shared/finding.ts';
 import { Closers } from './closers.ts';
 import { openPlatform } from './platform.ts';
 import { resolve } from './wire.ts';
 
-/** Checks a folder without the database of a service and without network, as a service without these tenants does. */
+/**
+ * Checks a folder without the database of a service and without network, as a service without these tenants does.
+ * @param assumedProfile the profile by which tenants without one are advised; null for none.
+ */
 export async function checkFolderOffline(
   folder: string,
   environment: Environment,
+  assumedProfile: Profile | null = null,
 ): Promise<CheckedFolder & { readonly contents: FolderContents }> {
   const { PUBLIC_URL, AUTH_CLIENT_ID, OUTBOUND_ALLOW, KMS_CONFIG, DATA_FOLDER = './data' } = environment;
   const quotas = Object.entries(environment).filter(([name]) => name.startsWith('QUOTA_'));
@@ -32,7 +37,7 @@ export async function checkFolderOffline(
     const container = await openPlatform({ ...settings, KMS: withLocalProviders(kms.config) }, closers);
     const contents = readFolder(folder, { ...environment, PUBLIC_URL: settings.PUBLIC_URL }, kms.secrets);
     const checkFolder = new CheckFolder(resolve(container, CheckFolder.needs));
-    return { ...(await checkFolder.execute(contents)), contents };
+    return { ...(await checkFolder.execute(contents, assumedProfile)), contents };
   } finally {
     await closers.closeAll();
   }

@@ -3892,7 +3892,7 @@ export interface components {
     };
     /** @description Allowed, but somebody will refuse it */
     Warning: {
-      /** @description What says so, such as `HAIP 1.0 section 5.1` */
+      /** @description What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile */
       rule: string;
       /** @description The member that it is about, dotted; empty for the whole */
       member: string;

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { Token } from '../../application/needs.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { type EditedKind, resourceOf } from '../../domain/resources.ts';
-import { type Finding, type ReportFindings, warningsOf } from '../../domain/shared/finding.ts';
+import { type Finding, type Profile, type ReportFindings, warningsOf } from '../../domain/shared/finding.ts';
 import { hideSecrets } from '../../domain/shared/secrets.ts';
 import { ListQuery, pageOf } from './page-of.ts';
 import { type Access, type CallerOf, type Family, type Find, type Route, reply, show } from './route.ts';
 import { DeletedView } from './shapes.ts';
-import { warningsFor, withWarnings } from './warnings.ts';
+import { profileOf, warningsFor, withWarnings } from './warnings.ts';
 
 /** Of a use case: what it is executed with, and what comes of it. */
 type UseCase<Given extends readonly unknown[], Result> = Token<{
@@ -39,6 +39,8 @@ type Description<A extends Access, Resource, Params> = {
   key?(resource: Resource): string;
   /** What its `ETag` is made of, where that is a part of it. */
   stored?(resource: Resource): object;
+  /** The profile of the written tenant, whose caller belongs to no tenant; for other kinds that of the caller's tenant counts. */
+  profile?(resource: Resource): Profile | null;
   /** What somebody will refuse of it that is not in it, but follows from it. */
   findings?(resource: Resource, caller: CallerOf<A>): readonly Finding[] | Promise<readonly Finding[]>;
 };
@@ -104,9 +106,10 @@ export function resourceRoutes<
       const reported: Finding[] = [];
       const resource = await execute(input, (some) => reported.push(...some));
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
-      const own = warningsFor(kind, stored(resource), input.caller);
+      const profile = description.profile?.(resource) ?? profileOf(input.caller);
+      const own = warningsFor(kind, stored(resource), profile);
       const derived = await findings(resource, context.caller);
-      const warnings = [...own, ...warningsOf([...derived, ...reported])];
+      const warnings = [...own, ...warningsOf([...derived, ...reported], profile)];
       return show(status, { ...((await toView(resource, context)) as object), warnings }, stored(resource));
     };
   const answers = (status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../application/caller.ts';
 import { type EditedKind, resourceOf } from '../../domain/resources.ts';
-import { Warning, warningsOf } from '../../domain/shared/finding.ts';
+import { type Profile, Warning, warningsOf } from '../../domain/shared/finding.ts';
 
 export const Warnings = z
   .array(Warning)
@@ -21,10 +21,15 @@ export function withWarnings(view: z.ZodType): z.ZodType {
   return written;
 }
 
-/** @param caller whose tenant's profile says what was left to warn of. */
-export function warningsFor(kind: EditedKind, stored: object, caller: unknown): readonly Warning[] {
+/** @param profile of the tenant, which decides which warnings there are; null where it has none. */
+export function warningsFor(kind: EditedKind, stored: object, profile: Profile | null): readonly Warning[] {
   const { findings } = resourceOf(kind);
   if (findings === undefined) return [];
+  return warningsOf(findings(stored as never, profile), profile);
+}
+
+/** @returns null for a caller that belongs to no tenant. */
+export function profileOf(caller: unknown): Profile | null {
   const { configured } = caller as Partial<Pick<TenantCaller, 'configured'>>;
-  return warningsOf(findings(stored as never, configured?.profile ?? null));
+  return configured?.profile ?? null;
 }

@@ -2,6 +2,7 @@ import type { FolderContents, FolderFault } from '../../domain/configuration-fil
 import { type NarrowedRule, narrowedRuleOf } from '../../domain/configuration-files/narrowed-rules.ts';
 import type { FileKind } from '../../domain/resources.ts';
 import type { Failure } from '../../domain/shared/failure.ts';
+import type { Profile } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { administratorOf, TenantIdSchema } from '../../domain/tenants/tenant.ts';
 import { needs, type PortsOf } from '../needs.ts';
@@ -36,7 +37,8 @@ export type CheckedFolder = {
 
 /** Finds everything that is wrong with a folder, by its files alone and by the rules over what is stored. */
 export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) {
-  async execute(contents: FolderContents): Promise<CheckedFolder> {
+  /** @param assumedProfile the profile by which tenants without one are advised; null for none. */
+  async execute(contents: FolderContents, assumedProfile: Profile | null = null): Promise<CheckedFolder> {
     const { repeated, files } = findRepeated(contents);
     const faults: FolderFault[] = [...contents.faults, ...repeated];
     const withheld: FolderFault[] = [];
@@ -68,7 +70,10 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
     }
     const ended = await endedTenants(this.ports, byTenant);
     for (const tenant of ended.keys()) byTenant.delete(tenant);
-    let { outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, missing);
+    let { outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, {
+      missing,
+      assumedProfile,
+    });
     for (const [document, failure] of refused) reject(document.kind, faultsOf(document, failure));
     if (faults.length === 0 && withheld.length > 0) {
       // Without placeholders: files that need a file that is not imported are not imported either.
@@ -78,7 +83,10 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
           own.filter((document) => !refused.has(document)),
         );
       }
-      ({ outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, []));
+      ({ outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, {
+        missing: [],
+        assumedProfile,
+      }));
       for (const [document, failure] of refused)
         withheld.push(...faultsOf(document, failure).map(asDependent));
       for (const [tenant, own] of byTenant) {
@@ -113,7 +121,10 @@ function asDependent(fault: FolderFault): FolderFault {
 function plan(
   ports: PortsOf<typeof CheckFolder.needs>,
   documents: ReadonlyMap<TenantId, readonly Document[]>,
-  missing: readonly Described[],
+  {
+    missing,
+    assumedProfile,
+  }: { readonly missing: readonly Described[]; readonly assumedProfile: Profile | null },
 ): Promise<Applied & Pick<CheckedFolder, 'warnings' | 'advice'>> {
   const tenants = [...documents.keys()];
   const clients = [...documents.values()].flat().filter(({ kind }) => kind === 'client');
@@ -138,7 +149,7 @@ function plan(
         }
       }
       const applicable = own.filter((document) => applied.outcomes.has(document));
-      advice.push(...(await adviceOn(administration, applicable)));
+      advice.push(...(await adviceOn(administration, applicable, assumedProfile)));
     }
     return { outcomes, refused, warnings, advice };
   });

@@ -109,10 +109,8 @@ export class CreateOffer extends needs({
       request: issuanceRequest(request, offer, uri),
     });
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    const warnings = warningsOf([
-      ...invocationFindings('invocationUri', request.invocationUri),
-      ...lengthFindings(uri),
-    ]);
+    const findings = [...invocationFindings('invocationUri', request.invocationUri), ...lengthFindings(uri)];
+    const warnings = warningsOf(findings, configured.profile);
     const created = {
       uri,
       session: session.id,

@@ -1,22 +1,29 @@
 import 'reflect-metadata';
 import { describeFault } from '../../application/configuration-files/import-folder.ts';
 import { shortName } from '../../domain/configuration-files/folder.ts';
+import { PROFILES, Profile } from '../../domain/shared/finding.ts';
 import { checkFolderOffline } from '../offline-folder-check.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
- * `npm run config:check -- <folder>`: judges a folder without a database and without network, as a service would that
+ * `npm run config:check -- <folder> [--profile haip|eu]`: judges a folder without a database and without network, as a service would that
  * has none of these tenants. Key providers are read from KMS_CONFIG or `kms.json` in DATA_FOLDER. Prints what would be imported, or every fault, and ends with 0 or 1.
+ * `--profile` adds the notes that tenants without a profile would get under this one.
  */
-const USAGE = 'npm run config:check -- <folder>';
+const USAGE = `npm run config:check -- <folder> [--profile ${PROFILES.join('|')}]`;
 
-const { positionals } = commandLine(USAGE, { allowPositionals: true });
+const { positionals, values } = commandLine(USAGE, {
+  allowPositionals: true,
+  options: { profile: { type: 'string' } },
+});
+const profile = values.profile === undefined ? null : profileNamed(values.profile);
 const [folder = endWithUsage(USAGE, 'a folder is missing'), ...others] = positionals;
 if (others.length > 0) endWithUsage(USAGE, 'only one folder is checked');
 try {
   const { documents, faults, warnings, withheld, advice, contents } = await checkFolderOffline(
     folder,
     process.env,
+    profile,
   );
   const all = [...documents.values()].flat();
   for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
@@ -41,4 +48,15 @@ try {
 } catch (error) {
   console.error(`the check failed: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
+}
+
+function profileNamed(name: string): Profile {
+  const { data } = Profile.safeParse(name);
+  return (
+    data ??
+    endWithUsage(
+      USAGE,
+      `Unknown profile ${JSON.stringify(name)} in --profile. Allowed: ${PROFILES.join(', ')}.`,
+    )
+  );
 }

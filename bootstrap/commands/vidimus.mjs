@@ -34,7 +34,7 @@ const COMMANDS = {
   config: {
     check: {
       script: 'bootstrap/commands/config-check',
-      usage: 'config check <folder>',
+      usage: 'config check <folder> [--profile haip|eu]',
       about: 'judges configuration files without a database',
     },
     export: {

@@ -36,8 +36,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^walletProviderTrustLists\.\d+$/,
     message: /not a list of wallet providers/,
     acceptedBy: FIRST,
-    because:
-      'HAIP 1.0 section 4.4.1: a list of issuers vouches for no wallet, so every wallet would be rejected',
+    because: 'a list of issuers vouches for no wallet, so every wallet would be rejected',
     change: 'name a list of wallet providers',
   },
   {

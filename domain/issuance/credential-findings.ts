@@ -76,7 +76,7 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   if (keyAttestationsRequired === null || keyAttestationsRequired === undefined) {
     return [
       {
-        rule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
+        profileRule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
         member: 'keyAttestationsRequired',
         concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
         message: 'they cannot read the metadata of an issuer that has one bound configuration without it',
@@ -91,7 +91,7 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   if (missing === undefined) return [];
   return [
     {
-      rule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
+      profileRule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
       member: 'proofTypes',
       concerns: `wallets that prove their keys by ${missing} alone`,
       message: 'they cannot get the credential',
@@ -106,7 +106,7 @@ function reuseFindings({ keyBinding, credentialReusePolicy }: CredentialConfigur
   if (isGiven || !keyBinding) return [];
   return [
     {
-      rule: 'ARF 3.0 ISSU_39 and ISSU_40, ETSI TS 119 472-3 section 4.2.4.2',
+      profileRule: 'ARF 3.0 ISSU_39 and ISSU_40, ETSI TS 119 472-3 section 4.2.4.2',
       member: 'credentialReusePolicy',
       concerns: 'holders, whose wallets may present one copy to everybody, so that verifiers recognise them',
       message: 'the metadata do not say how often a copy is presented',
@@ -139,7 +139,7 @@ function followingFindings(configuration: CredentialConfigurationBody): Finding[
   if (statusManagement || isShort || !isAttested || followWalletStatus === false) return [];
   return [
     {
-      rule: 'EUDI TS3 1.5 section 2.4.3',
+      profileRule: 'EUDI TS3 1.5 section 2.4.3',
       member: 'statusManagement',
       concerns: 'providers of personal identification data, who have to revoke it with its wallet',
       message:
@@ -182,7 +182,8 @@ function validityFindings({ config, lifeTime, statusManagement }: CredentialConf
     return [];
   return [
     {
-      rule: 'HAIP 1.0 section 6.1, Regulation (EU) No 910/2014 article 5a',
+      rule: 'Regulation (EU) No 910/2014 article 5a',
+      profileRule: 'HAIP 1.0 section 6.1',
       member: 'statusManagement',
       concerns: 'verifiers, who can never tell that the credential does not hold any more',
       message: 'a credential that never expires and cannot be revoked',

@@ -50,7 +50,7 @@ function clientFindings(
   if (!isRequired) {
     findings.push({
       ...(isOpen ? { concerns: HAIP_WALLETS } : BY_HAIP),
-      rule: 'HAIP 1.0 section 4.4.1, FAPI 2.0 section 5.3.2.1',
+      profileRule: 'HAIP 1.0 section 4.4.1, FAPI 2.0 section 5.3.2.1',
       member,
       message: 'wallets get tokens without saying who made them',
       change: 'set it to true, and name the lists of wallet providers in walletProviderTrustLists',
@@ -74,13 +74,14 @@ function challengeFindings({ attestationChallenge }: IssuanceConfigurationBody):
   if (attestationChallenge !== 'optional') return [];
   return [
     {
-      ...BY_HAIP,
-      rule: 'HAIP 1.0 section 4.4.1, Attestation-based client authentication, section 8',
+      rule: 'Attestation-based client authentication, section 8',
+      profileRule: 'HAIP 1.0 section 4.4.1',
       member: 'attestationChallenge',
       message:
         'proofs of possession of wallet attestations are accepted that were made before they were needed',
       change: 'set it to required',
       concerns: 'holders whose wallet made proofs in advance',
+      refusedBy: ['haip'],
     },
   ];
 }
@@ -91,18 +92,20 @@ function tokenFindings(
 ): Finding[] {
   const findings: Finding[] = [];
   const bound = {
-    ...BY_HAIP,
-    rule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2.1',
+    rule: 'RFC 9700 section 2.2.1',
+    profileRule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2.1',
+    concerns: 'holders whose access token is stolen',
+    refusedBy: ['haip'],
     message: 'access tokens are not bound to a key of the wallet, so whoever has one can use it',
     change: 'leave it true',
-  };
+  } as const;
   if (!dPopRequired) findings.push({ ...bound, member: 'dPopRequired' });
   if (chainedAs?.requireDPoP === false) findings.push({ ...bound, member: 'chainedAs.requireDPoP' });
   const isOpen = dPopNonce === null || dPopNonce === undefined;
   if (dPopNonce !== 'required' && !(isOpen && profile !== null)) {
     findings.push({
       ...(isOpen ? { concerns: 'wallets' } : BY_HAIP),
-      rule: 'HAIP 1.0 section 4, RFC 9449 section 4.3',
+      profileRule: 'HAIP 1.0 section 4, RFC 9449 section 4.3',
       member: 'dPopNonce',
       message: 'proofs of possession count that were made before they were needed',
       change: 'set it to required',
@@ -116,7 +119,7 @@ function serverFindings({ authServers, chainedAs }: IssuanceConfigurationBody): 
   const findings: Finding[] = [];
   if (authServers.length > 0) {
     findings.push({
-      rule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2',
+      profileRule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2',
       member: 'authServers',
       concerns: HAIP_WALLETS,
       message: 'whether wallets have to authenticate and to push their requests there is not decided here',
@@ -144,7 +147,7 @@ function europeanFindings(
   const findings: Finding[] = [];
   if (algorithms?.includes('EdDSA')) {
     findings.push({
-      rule: 'ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2',
+      profileRule: 'ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2',
       member: 'algorithms',
       concerns: `${EU_WALLETS} and who supervises its issuers`,
       message: 'signatures count by EdDSA, which is not agreed to',
@@ -154,7 +157,7 @@ function europeanFindings(
   }
   if (!registrationCert && holdsTo(profile, 'eu')) {
     findings.push({
-      rule: 'ARF 3.0 RPRC_22, ETSI TS 119 472-3 section 4.2.3',
+      profileRule: 'ARF 3.0 RPRC_22, ETSI TS 119 472-3 section 4.2.3',
       member: 'registrationCert',
       concerns: EU_WALLETS,
       message: 'the metadata do not hold what the issuer registered to issue, and wallets ask it for nothing',
@@ -164,7 +167,7 @@ function europeanFindings(
   }
   if (walletClients.length > 0 && holdsTo(profile, 'eu')) {
     findings.push({
-      rule: 'ARF 3.0 ISSU_21 and ISSU_30a, EUDI TS3 1.5 section 2.3',
+      profileRule: 'ARF 3.0 ISSU_21 and ISSU_30a, EUDI TS3 1.5 section 2.3',
       member: 'walletClients',
       concerns: EU_WALLETS,
       message: 'registered wallets get credentials without an attestation of their provider',

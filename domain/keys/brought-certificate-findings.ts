@@ -32,14 +32,14 @@ const REVOCATION_LIST: Check = ['a CRL distribution point', hasExtension(EXTENSI
 /** What readers want to find in certificates that somebody else issued. */
 const PROFILES: readonly {
   readonly usage: KeyUsage;
-  readonly rule: string;
+  readonly rules: Pick<Finding, 'rule' | 'profileRule'> & ({ rule: string } | { profileRule: string });
   readonly concerns: string;
   readonly message: string;
   readonly checks: readonly Check[];
 }[] = [
   {
     usage: 'signing',
-    rule: 'ISO/IEC 18013-5 table B.3',
+    rules: { rule: 'ISO/IEC 18013-5 table B.3' },
     concerns: 'readers of driving licences, and of other mdocs that follow the same profile',
     message: 'they refuse documents that are signed under a certificate like this one',
     checks: [
@@ -61,7 +61,8 @@ const PROFILES: readonly {
   },
   {
     usage: 'access',
-    rule: 'ETSI TS 119 411-8 section 6.6.1',
+    // Certificates of this kind exist in the ecosystem of the European Digital Identity Wallet alone.
+    rules: { profileRule: 'ETSI TS 119 411-8 section 6.6.1' },
     concerns: 'wallets of the European Digital Identity',
     message: 'they refuse requests that are signed under a certificate like this one',
     checks: [
@@ -82,11 +83,11 @@ export function broughtCertificateFindings({ usages, active }: KeyChain): Findin
   const certificate = readCertificate(Buffer.from(active.certificates[0] ?? '', 'base64'));
   if (certificate === undefined) return [];
   return PROFILES.filter(({ usage }) => usages.includes(usage)).flatMap(
-    ({ rule, concerns, message, checks }) => {
+    ({ rules, concerns, message, checks }) => {
       const missing = checks.filter(([, isMet]) => !isMet(certificate)).map(([what]) => what);
       if (missing.length === 0) return [];
       const change = `ask its authority for one with ${missing.join(', ')}`;
-      return [{ rule, member: 'certificates', concerns, message, change }];
+      return [{ ...rules, member: 'certificates', concerns, message, change }];
     },
   );
 }

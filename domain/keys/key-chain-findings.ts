@@ -23,10 +23,9 @@ export function missingKeys(chains: readonly KeyChain[], profile: Profile): Fiel
 
 /** What readers refuse of a key and its certificates. @param profile of the tenant. */
 export function keyChainFindings(chain: KeyChain, profile: Profile | null): Finding[] {
-  const shared = chain.root === undefined ? [] : sharedAuthorityFindings(chain, []);
   return [
     ...certificateFindings(chain),
-    ...shared,
+    ...sharedAuthorityFindings(chain, []),
     ...(holdsTo(profile, 'eu') ? algorithmFindings(chain) : []),
   ];
 }
@@ -36,7 +35,7 @@ function algorithmFindings({ active, root }: KeyChain): Finding[] {
   if (keys.every(({ handle }) => handle.algorithm !== 'EdDSA')) return [];
   return [
     {
-      rule: 'ARF 3.0 OIA_03, ECCG Agreed Cryptographic Mechanisms 2',
+      profileRule: 'ARF 3.0 OIA_03, ECCG Agreed Cryptographic Mechanisms 2',
       member: 'algorithm',
       concerns: 'the European Digital Identity Wallet and its relying parties',
       message: 'the key signs by EdDSA, which is not agreed to',
@@ -53,8 +52,8 @@ function certificateFindings(chain: KeyChain): Finding[] {
 
 function anchorFindings({ usages, active }: KeyChain): Finding[] {
   const [leaf, ...others] = active.certificates.map(isSelfIssued);
-  return RULES.filter(([usage]) => usages.includes(usage)).flatMap(([, rule, concerns]) => {
-    const common = { rule, member: 'certificates', concerns, refusedBy: ['haip'] } as const;
+  return RULES.filter(([usage]) => usages.includes(usage)).flatMap(([, profileRule, concerns]) => {
+    const common = { profileRule, member: 'certificates', concerns, refusedBy: ['haip'] } as const;
     if (leaf === true) {
       const message = 'the certificate of the key is self-signed';
       return [{ ...common, message, change: 'use one that an authority issued' }];

@@ -17,7 +17,9 @@ export function holdsTo(profile: Profile | null, rules: Profile): boolean {
 /** Something that may be written, although a wallet, a law or a reader will refuse what comes of it. */
 export const Warning = z
   .object({
-    rule: z.string().describe('What says so, such as `HAIP 1.0 section 5.1`'),
+    rule: z
+      .string()
+      .describe('What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile'),
     member: z.string().describe('The member that it is about, dotted; empty for the whole'),
     concerns: z.string().describe('Who refuses, or is harmed'),
     message: z.string().describe('What happens as it is'),
@@ -26,8 +28,20 @@ export const Warning = z
   .meta({ id: 'Warning', description: 'Allowed, but somebody will refuse it' });
 export type Warning = z.infer<typeof Warning>;
 
-/** A warning, and the profiles whose rules make it a refusal. */
-export type Finding = Warning & { readonly refusedBy?: readonly Profile[] };
+/** What is wrong with a resource: a warning, or a rejection under the profiles of `refusedBy`. */
+export type Finding = Omit<Warning, 'rule'> & { readonly refusedBy?: readonly Profile[] } & (
+    | {
+        /** A rule that applies to every tenant. */
+        readonly rule: string;
+        /** The section of HAIP, the ARF or a specification of EUDI that demands the same; named to tenants with a profile alone. */
+        readonly profileRule?: string;
+      }
+    | {
+        readonly rule?: undefined;
+        /** The only rule that demands it, so that a tenant without a profile gets no warning. */
+        readonly profileRule: string;
+      }
+  );
 
 /** Receives findings of a write that do not follow from the stored document, such as those about a fetched trust list. */
 export type ReportFindings = (findings: readonly Finding[]) => void;
@@ -35,11 +49,21 @@ export type ReportFindings = (findings: readonly Finding[]) => void;
 /** @param profile of the tenant; null where it has none. @returns what it refuses, as faults of fields. */
 export function contradictions(findings: readonly Finding[], profile: Profile | null): FieldError[] {
   return findings
-    .filter(({ refusedBy = [] }) => refusedBy.some((rules) => holdsTo(profile, rules)))
-    .map(({ rule, member, message, change }) => ({
-      path: member,
-      message: `profile ${profile} (${rule}): ${message}; ${change}`,
+    .filter((finding) => isRejected(finding, profile))
+    .map((finding) => ({
+      path: finding.member,
+      message: `profile ${profile} (${rulesOf(finding)}): ${finding.message}; ${finding.change}`,
     }));
+}
+
+/** Whether a write with this finding is rejected for a tenant with `profile`. */
+export function isRejected({ refusedBy = [] }: Finding, profile: Profile | null): boolean {
+  return refusedBy.some((rules) => holdsTo(profile, rules));
+}
+
+/** The rules behind a finding as a tenant with a profile reads them. */
+function rulesOf({ profileRule, rule }: Finding): string {
+  return [profileRule, rule].filter((each) => each !== undefined).join(', ');
 }
 
 /** @throws Failure `invalid_input` that names each member and the rule that it contradicts. */
@@ -64,7 +88,15 @@ export function assertNothingContradicts(profile: Profile, faults: readonly Fiel
   });
 }
 
-/** What is said to the one who wrote it. Of a tenant with a profile only what the profile lets pass is left. */
-export function warningsOf(findings: readonly Finding[]): Warning[] {
-  return findings.map(({ refusedBy: _refusedBy, ...warning }) => warning);
+/**
+ * Warnings of a write. What the profile of the tenant rejects was rejected before. A tenant without a profile reads neither
+ * expectations nor sections of HAIP, the ARF and the specifications of EUDI.
+ * @param profile of the tenant; null where it has none.
+ */
+export function warningsOf(findings: readonly Finding[], profile: Profile | null): Warning[] {
+  return findings.flatMap((finding) => {
+    const { refusedBy: _refusedBy, profileRule: _profileRule, rule, ...warning } = finding;
+    if (profile !== null) return [{ rule: rulesOf(finding), ...warning }];
+    return rule === undefined ? [] : [{ rule, ...warning }];
+  });
 }

@@ -43,38 +43,49 @@ function requestFindings(configuration: PresentationConfigurationBody): Finding[
   if (responseMode === 'direct_post') {
     findings.push({
       ...BY_HAIP,
-      rule: 'HAIP 1.0 sections 5.1 and 5.2',
+      profileRule: 'HAIP 1.0 sections 5.1 and 5.2',
       member: 'responseMode',
       message: 'answers are not encrypted',
       change: 'leave it direct_post.jwt',
     });
   }
   if (clientIdPrefix !== 'x509_hash') {
-    const length = unsignedLinkLength(configuration) ?? 0;
-    const tooLong = `, and the link has about ${length} characters, of which no QR code is made (more than ${MAX_QR_LENGTH}), so no wallet on another device can scan it`;
     findings.push({
       ...BY_HAIP,
-      rule: 'HAIP 1.0 section 5',
+      profileRule: 'HAIP 1.0 section 5',
       member: 'clientIdPrefix',
-      message: `requests say who asks by ${clientIdPrefix}${length > MAX_QR_LENGTH ? tooLong : ''}`,
+      message: `requests say who asks by ${clientIdPrefix}`,
       change: 'leave it x509_hash',
+    });
+  }
+  const length = unsignedLinkLength(configuration) ?? 0;
+  if (length > MAX_QR_LENGTH) {
+    findings.push({
+      rule: 'OpenID4VP 1.0 section 3.2',
+      member: 'clientIdPrefix',
+      concerns: 'users whose wallet is on another device than the browser',
+      message: `the link has about ${length} characters; above ${MAX_QR_LENGTH} no QR code is made, so no wallet on another device can scan it`,
+      change: 'use x509_hash, whose requests are fetched by reference, or ask for fewer claims',
     });
   }
   if (requireResponseCode === false) {
     findings.push({
       ...BY_HAIP,
-      rule: 'HAIP 1.0 section 5.1, OpenID4VP 1.0 section 14.3',
+      rule: 'OpenID4VP 1.0 section 14.3',
+      profileRule: 'HAIP 1.0 section 5.1',
       member: 'requireResponseCode',
-      concerns: 'users who are sent a link of somebody else',
+      concerns: 'users who follow a link that an attacker sends them',
       message: 'a result counts although the browser that asked for it never came back',
       change: 'leave it out, or set it to true',
     });
   }
   if (redirectUri === null || redirectUri === undefined) {
     findings.push({
-      rule: 'HAIP 1.0 section 5.1, OpenID4VP 1.0 section 14.3',
+      rule: 'OpenID4VP 1.0 section 14.3',
+      profileRule: 'HAIP 1.0 section 5.1',
       member: 'redirectUri',
-      concerns: 'users who are sent a link of somebody else: nobody looks whether they began it themselves',
+      concerns:
+        'users who follow a link that an attacker sends them: nothing verifies that they started the transaction themselves',
       message: 'the browser does not come back after a presentation on the same device',
       change: 'set it here or in the request; with requireResponseCode nothing counts before it came back',
     });
@@ -186,7 +197,8 @@ function bindingFindings(credentials: readonly CredentialQuery[]): Finding[] {
       ? [
           {
             ...BY_HAIP,
-            rule: 'HAIP 1.0 section 6.1.1.1',
+            rule: 'OpenID4VP 1.0 section 14.1.1',
+            profileRule: 'HAIP 1.0 section 6.1.1.1',
             member: `dcql_query.credentials.${index}.require_cryptographic_holder_binding`,
             concerns: 'the verifier itself',
             message: 'whoever has a copy of the credential can present it',
@@ -206,7 +218,8 @@ function trustFindings({
       ? [
           {
             ...BY_HAIP,
-            rule: 'HAIP 1.0 section 6.1.1',
+            rule: 'RFC 5280 section 6.1',
+            profileRule: 'HAIP 1.0 section 6.1.1',
             member: `trustAnchors.${index}.certificate`,
             concerns: 'issuers that change their certificate, and the verifier itself',
             message:
@@ -254,8 +267,7 @@ function confirmationFindings({ transaction_data, dcql_query }: PresentationConf
           {
             rule: 'OpenID4VP 1.0 appendix B.2.1',
             member: `transaction_data.${index}.credential_ids`,
-            concerns:
-              'the European Digital Identity Wallet and most others, which confirm transactions by SD-JWT VC alone',
+            concerns: 'wallets, most of which confirm transactions by SD-JWT VC alone',
             message: 'a transaction that an mdoc is to confirm is refused',
             change: 'let a query for dc+sd-jwt confirm it',
           },
@@ -270,7 +282,7 @@ function registrationFindings({ registrationCert, attached }: PresentationConfig
   );
   if (others.length > 0) {
     return others.map((member) => ({
-      rule: 'ARF 3.0 RPRC_09 and RPRC_19',
+      profileRule: 'ARF 3.0 RPRC_09 and RPRC_19',
       member,
       concerns: 'the European Digital Identity Wallet, which takes one registration certificate',
       message:
@@ -282,7 +294,7 @@ function registrationFindings({ registrationCert, attached }: PresentationConfig
   if (registrationCert !== null && registrationCert !== undefined) return [];
   return [
     {
-      rule: 'ARF 3.0 RPRC_19, ETSI TS 119 472-2 section 6.3.2.2',
+      profileRule: 'ARF 3.0 RPRC_19, ETSI TS 119 472-2 section 6.3.2.2',
       member: 'registrationCert',
       concerns: 'the European Digital Identity Wallet, which warns its user',
       message: 'requests say nowhere what the relying party registered to ask for',

@@ -71,7 +71,8 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     bodyLimit: 1024 * 1024,
     async handle({ caller, params, body }) {
       const { findings, ...completed } = await deferred.complete(caller, params.transactionId, body);
-      return reply(200, { ...toDecisionView(completed), warnings: warningsOf(findings) });
+      const warnings = warningsOf(findings, caller.configured.profile);
+      return reply(200, { ...toDecisionView(completed), warnings });
     },
   }),
   route({

@@ -16,5 +16,6 @@ export function keyWarnings(
   all: readonly KeyChain[],
   caller: TenantCaller,
 ): readonly Warning[] {
-  return [...warningsFor('key-chain', chain, caller), ...warningsOf(authorityFindings(chain, all))];
+  const { profile } = caller.configured;
+  return [...warningsFor('key-chain', chain, profile), ...warningsOf(authorityFindings(chain, all), profile)];
 }

@@ -69,7 +69,7 @@ export const keyRoutes = family(
       async handle({ caller, body: { key, usages = [], ...body } }) {
         const wanted = { ...body, usages };
         const chain = await createKeyChain.execute(caller, key === undefined ? wanted : { ...wanted, key });
-        const warnings = warningsFor('key-chain', chain, caller);
+        const warnings = warningsFor('key-chain', chain, caller.configured.profile);
         return reply(201, { ...toKeyView(chain, [chain]), warnings });
       },
     }),

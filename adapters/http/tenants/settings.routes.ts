@@ -1,4 +1,3 @@
-import type { TenantCaller } from '../../../application/caller.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { GetOwnSettings, UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
 import { SessionStorageConfig, StatusListConfig, type Tenant } from '../../../domain/tenants/tenant.ts';
@@ -38,12 +37,12 @@ const USE_CASES = { get: GetOwnSettings, update: UpdateOwnSettings, settings: Se
 /** A tenant's own settings. Answers show what holds, the global defaults included. */
 export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
   const showSessions = (tenant: Tenant) => show(200, toSessionConfigView(tenant, settings), tenant);
-  const writtenSessions = (tenant: Tenant, caller: TenantCaller) => {
-    const warnings = warningsFor('session-settings', tenant, caller);
+  const writtenSessions = (tenant: Tenant) => {
+    const warnings = warningsFor('session-settings', tenant, tenant.profile);
     return show(200, { ...toSessionConfigView(tenant, settings), warnings }, tenant);
   };
-  const writtenLists = (tenant: Tenant, caller: TenantCaller) => {
-    const warnings = warningsFor('status-list-settings', tenant, caller);
+  const writtenLists = (tenant: Tenant) => {
+    const warnings = warningsFor('status-list-settings', tenant, tenant.profile);
     return show(200, { ...toStatusListConfigView(tenant, settings.statusDefaults), warnings }, tenant);
   };
   const showLists = (tenant: Tenant) =>
@@ -65,7 +64,7 @@ export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
       example: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
       responses: { 200: withWarnings(EffectiveSessionConfig) },
       handle: async ({ caller, body }) =>
-        writtenSessions(await update.execute(caller, { sessionConfig: body }), caller),
+        writtenSessions(await update.execute(caller, { sessionConfig: body })),
     }),
     route({
       ...sessionsWritten,
@@ -92,7 +91,7 @@ export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
       example: { bits: 2, ttl: 900, immediateUpdate: true },
       responses: { 200: withWarnings(EffectiveStatusListConfig) },
       handle: async ({ caller, body }) =>
-        writtenLists(await update.execute(caller, { statusListConfig: body }), caller),
+        writtenLists(await update.execute(caller, { statusListConfig: body })),
     }),
   ];
 });

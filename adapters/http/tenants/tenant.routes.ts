@@ -30,6 +30,7 @@ const tenant = resourceRoutes({
   toView: toTenantView,
   stored: (found) => found.tenant,
   findings: ({ findings = [] }) => findings,
+  profile: ({ tenant }) => tenant.profile,
   key: (found) => found.tenant.id,
 });
 

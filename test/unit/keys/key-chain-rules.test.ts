@@ -202,8 +202,8 @@ describe('The certificates of a key chain', () => {
   it('have findings where they come from outside', () => {
     const messages = (found: KeyChain) =>
       keyChainFindings(found, null)
-        .filter(({ rule }) => rule.startsWith('HAIP'))
-        .map(({ rule, message }) => `${rule}: ${message}`);
+        .filter(({ profileRule }) => profileRule?.startsWith('HAIP'))
+        .map(({ profileRule, message }) => `${profileRule}: ${message}`);
     expect(messages(of(leaf.certificate))).to.deep.equal([]);
     expect(messages(of(alone.certificate))).to.deep.equal([
       'HAIP 1.0 section 5: the certificate of the key is self-signed',

@@ -96,8 +96,10 @@ describe('makeKeyChain', () => {
       usages: ['signing', 'access'],
       certValidityDays: 500,
     });
-    const [signer, reader, ...others] = brought(bare, signingChain(bare));
+    const [signer, reader, shared, ...others] = brought(bare, signingChain(bare));
     expect(others).to.deep.equal([]);
+    expect(shared).to.include({ rule: 'ETSI TS 119 602 annexes D and F', member: 'usages' });
+    expect(reader).to.include({ profileRule: 'ETSI TS 119 411-8 section 6.6.1', member: 'certificates' });
     expect(signer).to.include({ rule: 'ISO/IEC 18013-5 table B.3', member: 'certificates' });
     expect(signer?.change).to.equal(
       'ask its authority for one with a country, the extended key usage 1.0.18013.5.1.2, critical, an end within 457 days',

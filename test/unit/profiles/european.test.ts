@@ -7,7 +7,13 @@ import {
 } from '../../../domain/issuance/issuance-configuration.ts';
 import { issuanceFindings } from '../../../domain/issuance/issuance-findings.ts';
 import { keyChainFindings } from '../../../domain/keys/key-chain-findings.ts';
-import { contradictions, type Finding, holdsTo, type Profile } from '../../../domain/shared/finding.ts';
+import {
+  contradictions,
+  type Finding,
+  holdsTo,
+  type Profile,
+  warningsOf,
+} from '../../../domain/shared/finding.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { presentationFindings } from '../../../domain/verification/presentation-findings.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
@@ -132,11 +138,13 @@ describe('The profile of the European wallet', () => {
       expect(refused(credentialFindings(fine, 'eu'), 'eu')).to.not.include('proofTypes');
   });
 
-  it('warns of keys that nobody attests where there is no profile, by the rules', () => {
+  it('warns of keys without an attestation under HAIP alone, and names the sections', () => {
     const of = (profile: Profile | null) =>
-      credentialFindings(credential(), profile).find(({ member }) => member === 'keyAttestationsRequired');
-    expect(of(null)?.rule).to.equal('HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2');
-    expect(of('eu')).to.equal(undefined);
+      warningsOf(credentialFindings(credential(), profile), profile).find(
+        ({ member }) => member === 'keyAttestationsRequired',
+      );
+    expect(of('haip')?.rule).to.equal('HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2');
+    expect([of(null), of('eu')]).to.deep.equal([undefined, undefined]);
   });
 
   it('demands to know how often a copy is presented', () => {

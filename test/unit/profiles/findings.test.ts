@@ -5,7 +5,7 @@ import { CredentialConfigurationBody } from '../../../domain/issuance/configurat
 import { credentialFindings } from '../../../domain/issuance/credential-findings.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { issuanceFindings, profileFindings } from '../../../domain/issuance/issuance-findings.ts';
-import type { Finding, Profile } from '../../../domain/shared/finding.ts';
+import { type Finding, type Profile, warningsOf } from '../../../domain/shared/finding.ts';
 import { statusListFindings } from '../../../domain/tenants/settings-findings.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { presentationFindings } from '../../../domain/verification/presentation-findings.ts';
@@ -110,6 +110,7 @@ describe('What somebody refuses of a configuration', () => {
     expect(ofIssuance({ walletClients: [], walletProviderTrustLists, ...signers })).to.deep.equal([]);
     const open = { walletClients: [], walletAttestationRequired: false };
     expect(members(ofIssuance(open))).to.deep.equal(['walletAttestationRequired']);
+    expect(warningsOf(ofIssuance(open), null)).to.deep.equal([]);
   });
 
   for (const [what, changes, member, { haip }] of ISSUANCES) {
@@ -254,7 +255,6 @@ describe('What somebody refuses of a configuration', () => {
   const PRESENTATIONS: [string, object, string, { haip: boolean }][] = [
     ['answers in the clear', { responseMode: 'direct_post' }, 'responseMode', { haip: true }],
     ['a name by host', { clientIdPrefix: 'x509_san_dns' }, 'clientIdPrefix', { haip: true }],
-    ['an unsigned request', { clientIdPrefix: 'redirect_uri' }, 'clientIdPrefix', { haip: true }],
     ['a browser that stays away', { redirectUri: null }, 'redirectUri', { haip: false }],
     ['a browser that is sent nowhere', { redirectUri: undefined }, 'redirectUri', { haip: false }],
     [
@@ -302,6 +302,16 @@ describe('What somebody refuses of a configuration', () => {
       expect(refused(ofPresentation(changes))).to.deep.equal(haip ? [member] : []);
     });
   }
+
+  it('of a request: unsigned, for HAIP, and with a link that is too long for a QR code, for everybody', () => {
+    const findings = ofPresentation({ clientIdPrefix: 'redirect_uri' });
+    expect(members(findings)).to.deep.equal(['clientIdPrefix', 'clientIdPrefix']);
+    expect(refused(findings)).to.deep.equal(['clientIdPrefix']);
+    const [link, ...others] = warningsOf(findings, null);
+    expect(others).to.deep.equal([]);
+    expect(link?.rule).to.equal('OpenID4VP 1.0 section 3.2');
+    expect(link?.message).to.match(/^the link has about \d{4} characters; above 1200 no QR code is made/);
+  });
 
   it('of a request: nothing of claims that stand in a set, or without sets', () => {
     const claims = [{ id: 'name', path: ['name'] }];

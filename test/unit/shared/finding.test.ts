@@ -6,11 +6,13 @@ import {
   assertWithin,
   contradictions,
   type Finding,
+  PROFILES,
+  type Profile,
   warningsOf,
 } from '../../../domain/shared/finding.ts';
 
 const WARNING = {
-  rule: 'HAIP 1.0 section 5',
+  profileRule: 'HAIP 1.0 section 5',
   member: 'x',
   concerns: 'wallets',
   message: 'they refuse it',
@@ -33,8 +35,27 @@ describe('What was found of a configuration', () => {
     }
   });
 
-  it('is told without who refuses it', () => {
-    expect(warningsOf([REFUSED, WARNING])).to.deep.equal([WARNING, WARNING]);
+  it('is a warning of a tenant with a profile, with the section of HAIP', () => {
+    const { profileRule: rule, ...others } = WARNING;
+    for (const profile of PROFILES)
+      expect(warningsOf([REFUSED, WARNING], profile)).to.deep.equal([
+        { rule, ...others },
+        { rule, ...others },
+      ]);
+  });
+
+  it('is no warning of a tenant without a profile if only HAIP demands it', () => {
+    expect(warningsOf([REFUSED, WARNING], null)).to.deep.equal([]);
+  });
+
+  it('is a warning of every tenant if another rule demands it, and names HAIP under a profile only', () => {
+    const rule = 'OpenID4VP 1.0 section 14.3';
+    const shared: Finding = { ...REFUSED, rule };
+    const ruleOf = (profile: Profile | null) => warningsOf([shared], profile).map((each) => each.rule);
+    expect(ruleOf(null)).to.deep.equal([rule]);
+    expect(ruleOf('haip')).to.deep.equal([`HAIP 1.0 section 5, ${rule}`]);
+    const [fault] = contradictions([shared], 'haip');
+    expect(fault?.message).to.match(/^profile haip \(HAIP 1\.0 section 5, OpenID4VP 1\.0 section 14\.3\): /);
   });
 
   it('keeps a tenant from taking a profile on, fifty faults at a time', () => {

@@ -91,8 +91,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   certificate_revoked:
     'the certificate of the signer, or of an authority above it, is on the revocation list of its issuer',
   revocation_unavailable: 'a revocation list is required and there is none that counts: see above',
-  x5c_contains_anchor:
-    'the chain contains its anchor. HAIP forbids that; of credentials it is let pass at present',
+  x5c_contains_anchor: 'the chain contains its trust anchor, which the profile of the tenant forbids',
   issuer_key_unresolved: 'there is no readable certificate of the issuer in it',
   issuer_typ:
     'its header has another type, an algorithm that is not accepted, or an extension that nobody here knows',
