@@ -16,8 +16,16 @@ export type Opening = {
    * @throws Failure for what must leave the session as it is.
    */
   readonly open: (request: VerificationRequest) => OpenedForm;
-  /** @param plaintext undefined when it could not be decrypted. @throws Failure like `open`. */
-  readonly openPlaintext: (plaintext: string | undefined, request: VerificationRequest) => Envelope;
+  /**
+   * @param plaintext undefined when it could not be decrypted.
+   * @param outerState the `state` that stood beside the encrypted response.
+   * @throws Failure like `open`.
+   */
+  readonly openPlaintext: (
+    plaintext: string | undefined,
+    request: VerificationRequest,
+    outerState: string | undefined,
+  ) => Envelope;
 };
 
 /** Decrypts what is encrypted, with the key of this very request. @throws Failure like `Opening`. */
@@ -38,7 +46,7 @@ export async function openResponse(
   // OpenID4VP 1.0 section 8.3
   const key = request.encryption as unknown as EncryptionKeyPair | undefined;
   const plaintext = key === undefined ? undefined : await encryption.decrypt(opened.jwe, key);
-  const envelope = openPlaintext(plaintext, request);
+  const envelope = openPlaintext(plaintext, request, opened.outerState);
   const kid = key?.publicJwk.kid;
   if (!isUndecrypted(envelope) || kid === undefined) return envelope;
   return { ...envelope, detail: `the response does not decrypt: ${undecryptableReason(opened.jwe, kid)}` };

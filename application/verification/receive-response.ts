@@ -36,7 +36,8 @@ export class ReceiveResponse extends needs(PORTS) {
     try {
       return await responseIntake.take(tenantId, publicId, {
         open: (request) => openForm(form, posted(request)),
-        openPlaintext: (plaintext, request) => openPlaintext(plaintext, posted(request)),
+        openPlaintext: (plaintext, request, outerState) =>
+          openPlaintext(plaintext, posted(request), outerState),
       });
     } catch (error) {
       await unreadResponses.note(tenantId, publicId, requestId, error);

@@ -59,7 +59,12 @@ function withDevice(envelope: Envelope, state: unknown, { crossDeviceState }: Mo
 /** Plain parameters, or the one parameter that still has to be decrypted. */
 export type OpenedForm =
   | Envelope
-  | { readonly kind: 'encrypted'; readonly jwe: string }
+  | {
+      readonly kind: 'encrypted';
+      readonly jwe: string;
+      /** The form parameter `state` beside `response`, which the encrypted `state` has to equal. */
+      readonly outerState?: string;
+    }
   | { readonly kind: 'sealed'; readonly message: SealedResponse; readonly asked: IsoMdocAsked };
 
 /**
@@ -77,7 +82,11 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
     // OpenID4VP 1.0 section 8.2
     if (request.responseMode === 'direct_post')
       return refused('response_mode', 'encrypted, though not asked');
-    return { kind: 'encrypted', jwe: response };
+    return {
+      kind: 'encrypted',
+      jwe: response,
+      ...(form.state !== undefined && { outerState: form.state }),
+    };
   }
   // OpenID4VP 1.0 section 14.2: who does not know the state cannot touch the session.
   if (!isStateOf(form.state, request)) throw foreignState();
@@ -96,9 +105,10 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
  * Sorts the members of a decrypted response.
  * @param plaintext undefined when it could not be decrypted.
  * @param request absent for the Digital Credentials API, which knows no state.
+ * @param outerState the form parameter `state` of `openForm`.
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
-export function openPlaintext(plaintext: string | undefined, request?: Mode): Envelope {
+export function openPlaintext(plaintext: string | undefined, request?: Mode, outerState?: string): Envelope {
   if (plaintext === undefined) return refused(UNDECRYPTED, 'the response does not decrypt');
   const payload = parseJsonObject(plaintext, undefined, MAX_STRANGER_MEMBERS);
   // OpenID4VP 1.0 section 8.3: response parameters at the top level of a JSON object
@@ -106,6 +116,8 @@ export function openPlaintext(plaintext: string | undefined, request?: Mode): En
   // OpenID4VP 1.0 section 14.2
   if (request === undefined) return openPayload(payload);
   if (!isStateOf(payload['state'], request)) throw foreignState();
+  // OpenID4VP 1.0 section 8.3: a state outside must not contradict, not even with the state of the other link.
+  if (outerState !== undefined && outerState !== payload['state']) throw foreignState();
   return withDevice(openPayload(payload), payload['state'], request);
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { deviceResponse } from '../support/device.ts';
-import { type Asked, bind, decode, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import { type Asked, bind, decode, encrypt, formOf, type Held, QUERY, Shop } from '../support/present.ts';
 
 const REDIRECT = 'https://shop.example/back?s={sessionId}';
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
@@ -103,6 +103,35 @@ describe('a presentation request with a redirect, on two devices', () => {
       expect(read403.status, 'no code was made').to.equal(403);
     });
   }
+
+  describe('answered by an encrypted response with the state of the other link outside', () => {
+    const responses = {
+      presentation: (asked: Asked) => ({ vp_token: { card: [bind(asked, held)] } }),
+      error: () => ({ error: 'access_denied' }),
+    };
+    const links: readonly [Link, Link][] = [
+      ['uri', 'crossDeviceUri'],
+      ['crossDeviceUri', 'uri'],
+    ];
+    for (const [kind, parameters] of Object.entries(responses)) {
+      for (const [inner, outer] of links) {
+        it(`rejects the ${kind} to \`${inner}\` with the state of \`${outer}\`, and accepts it with its own state`, async () => {
+          const made = await offer('encrypted');
+          const [asked, other] = [await read(made, inner), await read(made, outer)];
+          const { state } = asked.payload;
+          const response = await encrypt(asked, { ...parameters(asked), state });
+          const rejected = await shop.post(asked, { response, state: other.payload['state'] });
+          expect(rejected.status, rejected.text).to.equal(400);
+          expect(rejected.body.error_description).to.equal('state does not belong to this request');
+          expect((await shop.session(made.session))['status']).to.equal('fetched');
+          const accepted = await shop.post(asked, { response, state });
+          expect(accepted.status, accepted.text).to.equal(200);
+          const status = kind === 'error' ? 'failed' : 'completed';
+          expect((await shop.session(made.session))['status']).to.equal(status);
+        });
+      }
+    }
+  });
 
   it('lets exactly one of the two links be used', async () => {
     const made = await offer('encrypted');

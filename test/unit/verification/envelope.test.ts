@@ -52,6 +52,29 @@ describe('What a wallet encrypted', () => {
       expect(outcome(() => openPlaintext(text, REQUEST))).to.match(expected));
   }
 
+  describe('of a request with one state per link', () => {
+    const twoLinks = { ...REQUEST, crossDeviceState: 'other' };
+    const parameters: readonly [string, string][] = [
+      ['presentation', '"vp_token":{}'],
+      ['error', '"error":"access_denied"'],
+    ];
+    const states = ['s', 'other'];
+    for (const [kind, parameter] of parameters) {
+      for (const outer of states) {
+        for (const inner of states) {
+          const isSame = outer === inner;
+          it(`${isSame ? 'accepts' : 'rejects'} an encrypted ${kind} with state ${inner} inside and ${outer} outside`, () => {
+            const opened = openForm({ response: 'a', state: outer }, twoLinks);
+            if (opened.kind !== 'encrypted') throw new Error(opened.kind);
+            const open = () =>
+              openPlaintext(`{"state":"${inner}",${parameter}}`, twoLinks, opened.outerState);
+            expect(outcome(open)).to.match(isSame ? /^presentations$|^access_denied/ : /^untouched: state/);
+          });
+        }
+      }
+    }
+  });
+
   it('has no state through the Digital Credentials API', () => {
     expect(outcome(() => openPlaintext('{"vp_token":{}}'))).to.equal('presentations');
   });
