@@ -57,23 +57,24 @@ export function prefersHtml(accept: string | undefined): boolean {
 const ANY_TYPES = ['*/*', '*'];
 
 /**
- * Whether a browser navigates to an address, so that a person reads the answer. Browsers say so by `Sec-Fetch-Mode`
- * (W3C Fetch Metadata section 2.3). Without it a client counts if it accepts HTML and
+ * Whether a browser navigates to an address, so that a person reads the answer. Browsers say so by `Sec-Fetch-Mode` and
+ * `Sec-Fetch-Dest` (W3C Fetch Metadata sections 2.1 and 2.3). Without them a client counts if it accepts HTML and
  * not everything: programs on the JDK accept `text/html` and everything else unless they are told otherwise.
  */
 export function isNavigation(headers: {
   readonly accept?: string | undefined;
   readonly 'sec-fetch-mode'?: unknown;
+  readonly 'sec-fetch-dest'?: unknown;
 }): boolean {
-  const { accept, 'sec-fetch-mode': mode } = headers;
+  const { accept, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers;
   if (!prefersHtml(accept)) return false;
   // HTTP libraries may append a value of their own to the header that a program sets.
   const modes = String(mode ?? '')
     .split(',')
     .map((each) => each.trim());
-  return (
-    modes.includes('navigate') || !readPreferences(accept).some(({ value }) => ANY_TYPES.includes(value))
-  );
+  // The fetch of Node 20 overwrites the mode and leaves the destination, which no script in a browser can set.
+  if (modes.includes('navigate') || destination === 'document') return true;
+  return !readPreferences(accept).some(({ value }) => ANY_TYPES.includes(value));
 }
 
 /** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */

@@ -26,6 +26,7 @@ const PROGRAMS: readonly Record<string, string>[] = [
   ...JDK.accept.map((accept) => ({ accept })),
   { accept: BROWSER_ACCEPT },
   { accept: BROWSER_ACCEPT, 'sec-fetch-mode': 'cors' },
+  { accept: BROWSER_ACCEPT, 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
 ];
 const FOR_PEOPLE = ['page', 'document', 'vp', 'vci'];
 /** Pages in their own right, and what they are made of. */
@@ -67,7 +68,7 @@ describe('A person with a browser', () => {
       .and.include(String(headers['x-request-id']));
     expect(text, what).to.not.match(/<script| style=|nobody|nothing"/);
     expect(headers['content-security-policy'], what).to.include("default-src 'none'; frame-ancestors 'none'");
-    expect(headers['vary'], what).to.equal('Accept, Accept-Language, Sec-Fetch-Mode');
+    expect(headers['vary'], what).to.equal('Accept, Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest');
     expect(headers['cache-control'], what).to.equal('no-store');
     expect(headers['referrer-policy'], what).to.equal('no-referrer');
   };
@@ -126,6 +127,9 @@ describe('A person with a browser', () => {
     expect(seen.body.status).to.equal('active');
     const appended = await ask(address.pathname, { ...BROWSER, 'sec-fetch-mode': 'navigate, cors' });
     expect([appended.status, appended.headers['content-type']]).to.deep.equal([406, PAGE_TYPE]);
+    const overwritten = { accept: BROWSER_ACCEPT, 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'document' };
+    const byDestination = await ask(address.pathname, overwritten);
+    expect([byDestination.status, byDestination.headers['content-type']]).to.deep.equal([406, PAGE_TYPE]);
     for (const program of PROGRAMS) {
       const offer = await ask(address.pathname, program);
       expect([offer.status, offer.headers['content-type']], JSON.stringify(program)).to.deep.equal([

@@ -60,7 +60,7 @@ function headersFor(own: string, language: Language): Readonly<Record<string, st
     'Content-Security-Policy': policyFor(own),
     'Content-Language': language,
     'Referrer-Policy': 'no-referrer',
-    Vary: 'Accept, Accept-Language, Sec-Fetch-Mode',
+    Vary: 'Accept, Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest',
     'X-Robots-Tag': 'noindex',
   };
 }
