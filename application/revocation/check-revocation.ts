@@ -5,12 +5,14 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import {
   type CertificateRevocation,
   isAbout,
+  isRevokedBy,
   needsNoList,
 } from '../../domain/verification/certificate-revocation.ts';
 import { needs } from '../needs.ts';
 import type { ChainVerdict } from '../ports/certificates.ts';
 import { OcspResponders } from './ocsp-responders.ts';
 import { RevocationLists } from './revocation-lists.ts';
+import { detailOf } from './unavailable.ts';
 
 export type RevocationQuestion = {
   /** The verifying tenant. */
@@ -70,18 +72,23 @@ export class RevocationChecker extends needs({
       .slice(0, MAX_TRIED);
     const faults: string[] = [];
     for (const { point, address } of tries) {
-      const list = await this.#list(tenantId, address, link);
-      if (typeof list === 'string') {
-        faults.push(`${named(address)} (${list})`);
-      } else if (isAbout(list.scope, { point, isAuthority })) {
-        const entry = list.revoked.find(sources.serial);
-        if (entry === undefined)
-          return `${name}: not on ${named(address)} of ${list.thisUpdate.toISOString()}`;
+      const copy = await this.#list(tenantId, address, link);
+      if (typeof copy === 'string') {
+        faults.push(`${named(address)} (${copy})`);
+        continue;
+      }
+      const { list, fault } = copy;
+      if (!isAbout(list.scope, { point, isAuthority })) {
+        faults.push(`${named(address)} (the list is about other certificates)`);
+        continue;
+      }
+      const entry = list.revoked.find(sources.serial);
+      if (entry !== undefined && isRevokedBy(entry, fault)) {
         const since = entry.since === undefined ? '' : ` since ${entry.since.toISOString()}`;
         throw new Refusal('certificate_revoked', `${name}: ${entry.reason}${since}, ${named(address)}`);
-      } else {
-        faults.push(`${named(address)} (the list is about other certificates)`);
       }
+      if (fault === undefined) return `${name}: not on ${named(address)} of ${list.thisUpdate.toISOString()}`;
+      faults.push(`${named(address)} (${fault})`);
     }
     // Lists tell nobody which certificate is looked at, so a responder is asked where no list is named.
     const responders = sources.points.length > 0 ? [] : sources.responders.slice(0, MAX_TRIED);
@@ -104,7 +111,7 @@ export class RevocationChecker extends needs({
       return await this.ports.ocspResponders.ask(tenantId, address, subject);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      return error.message.slice(`${error.reason}: `.length);
+      return detailOf(error);
     }
   }
 
@@ -113,7 +120,7 @@ export class RevocationChecker extends needs({
       return await this.ports.revocationLists.get(tenantId, address, issuer);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      return error.message.slice(`${error.reason}: `.length);
+      return detailOf(error);
     }
   }
 }

@@ -12,6 +12,7 @@ import {
   answerFault,
   freshUntil,
   mayAnswer,
+  RETRY_MS,
 } from '../../domain/verification/certificate-revocation.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
@@ -23,7 +24,6 @@ import { readDer, unavailable } from './unavailable.ts';
 
 const MAX_ANSWER_BYTES = 32 * 1024;
 const ENTRY_BYTES = 1_024;
-const FAILURE_MS = 30_000;
 
 /** What was said of one certificate, by who may say so. */
 export type OcspAnswer = Pick<OcspResponse, 'status' | 'revokedAt' | 'thisUpdate'> & {
@@ -49,7 +49,7 @@ export class OcspResponders extends needs({
     sizeOf: () => ENTRY_BYTES,
     freshUntil: (answer) => freshUntil(answer, answer.fetchedAt),
     isRefusal: (error) => error instanceof Refusal,
-    failureMs: FAILURE_MS,
+    failureMs: RETRY_MS,
   });
 
   /** @throws Refusal `revocation_unavailable` when no answer that counts can be had. */
@@ -62,7 +62,13 @@ export class OcspResponders extends needs({
       return known;
     }
     this.#answers.count(tenantId, 'misses');
-    return this.#answers.fetch(key, () => this.#load(tenantId, uri, subject));
+    try {
+      return await this.#answers.fetch(key, () => this.#load(tenantId, uri, subject));
+    } catch (error) {
+      // A certificate that was revoked stays revoked until a newer answer says otherwise.
+      if (error instanceof Refusal && known?.status === 'revoked') return known;
+      throw error;
+    }
   }
 
   async #load(tenantId: string, uri: string, subject: Subject): Promise<OcspAnswer> {

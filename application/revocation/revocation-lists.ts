@@ -6,7 +6,13 @@ import { ownRevocationListOf } from '../../domain/keys/authority-address.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { freshUntil, isOver, listFault } from '../../domain/verification/certificate-revocation.ts';
+import {
+  freshUntil,
+  isFromFuture,
+  listFault,
+  RETRY_MS,
+  timeFault,
+} from '../../domain/verification/certificate-revocation.ts';
 import { AuthorityPublisher } from '../keys/publish-authorities.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
@@ -16,12 +22,11 @@ import { Log } from '../ports/log.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-lists/fetched-lists.ts';
-import { readDer, unavailable } from './unavailable.ts';
+import { detailOf, readDer, unavailable } from './unavailable.ts';
 
 const MAX_LIST_BYTES = 2 * 1024 * 1024;
 /** What an entry costs besides its bytes. */
 const ENTRY_OVERHEAD = 4_096;
-const FAILURE_MS = 30_000;
 
 /** A list whose signature was verified with the key of the issuer that it was asked for. */
 export type RevocationList = Pick<CertificateList, 'scope' | 'thisUpdate' | 'nextUpdate'> & {
@@ -29,6 +34,13 @@ export type RevocationList = Pick<CertificateList, 'scope' | 'thisUpdate' | 'nex
   readonly uri: string;
   readonly fetchedAt: Date;
   readonly size: number;
+};
+
+/** The newest list that can be had. */
+export type RevocationListCopy = {
+  readonly list: RevocationList;
+  /** Why it does not count at this time: it then shows only what was revoked for good. */
+  readonly fault?: string;
 };
 
 /** Certificate revocation lists: fetched once for all who wait, verified, kept for an hour at most, per tenant. */
@@ -48,29 +60,38 @@ export class RevocationLists extends needs({
     sizeOf: ({ size }) => size + ENTRY_OVERHEAD,
     freshUntil: (list) => freshUntil(list, list.fetchedAt),
     isRefusal: (error) => error instanceof Refusal,
-    failureMs: FAILURE_MS,
+    faultOf: (list) => {
+      const fault = timeFault(list, list.fetchedAt);
+      if (fault === undefined) return undefined;
+      const retriedAt = freshUntil(list, list.fetchedAt);
+      return { reason: unavailable(fault).message, at: list.fetchedAt, retriedAt };
+    },
+    failureMs: RETRY_MS,
   });
 
   /**
    * @param issuer the certificate of a path that holds, whose key the list has to be signed with: DER, standard base64.
-   * @throws Refusal `revocation_unavailable` when no list that counts can be had.
+   * @throws Refusal `revocation_unavailable` when no list can be had whose signature is valid.
    */
-  async get(tenantId: string, uri: string, issuer: string): Promise<RevocationList> {
+  async get(tenantId: string, uri: string, issuer: string): Promise<RevocationListCopy> {
     const { clock, log } = this.ports;
     const key = keyOf(tenantId, hash('sha256', issuer, 'base64url'), uri);
     const known = this.#lists.peek(key);
     if (known !== undefined && clock.now() < freshUntil(known, known.fetchedAt)) {
       this.#lists.count(tenantId, 'hits');
-      return known;
+      return { list: known, ...defined({ fault: timeFault(known, clock.now()) }) };
     }
     this.#lists.count(tenantId, 'misses');
     try {
-      return await this.#lists.fetch(key, () => this.#load(tenantId, uri, issuer, known));
+      const list = await this.#lists.fetch(key, () => this.#load(tenantId, uri, issuer, known));
+      return { list, ...defined({ fault: timeFault(list, clock.now()) }) };
     } catch (error) {
-      if (!(error instanceof Refusal) || known === undefined || isOver(known, clock.now())) throw error;
+      if (!(error instanceof Refusal) || known === undefined) throw error;
+      // A certificate that was revoked stays revoked, also when the copy that says so has gone out of date.
+      if (timeFault(known, clock.now()) !== undefined) return { list: known, fault: detailOf(error) };
       // The older list was announced to count until the next one.
       log.warn('revocation list not refreshed, the older copy is used', { tenantId, reason: error.reason });
-      return known;
+      return { list: known };
     }
   }
 
@@ -105,10 +126,11 @@ export class RevocationLists extends needs({
     const list = readDer('the list', () => readCrl(body));
     if (!this.ports.certificates.hasSigned(issuer, list)) throw unavailable('signature');
     const certificate = readCertificate(Buffer.from(issuer, 'base64'));
-    const fault = certificate === undefined ? 'issuer' : listFault(list, certificate, now);
+    const fault = certificate === undefined ? 'issuer' : listFault(list, certificate);
     if (fault !== undefined) throw unavailable(fault);
-    // Whoever stands between could send yesterday's list, which does not know of today's revocation.
-    if (known !== undefined && list.thisUpdate < known.thisUpdate)
+    // An attacker between the two could send yesterday's list, which does not name what was revoked today. A list from
+    // the future is a mistake of the issuer, which a correct list may replace.
+    if (known !== undefined && !isFromFuture(known, now) && list.thisUpdate < known.thisUpdate)
       throw unavailable('older than the list before');
     const revoked = readDer('the list', () => new RevokedEntries(list.entries));
     const { thisUpdate, nextUpdate, scope } = list;

@@ -6,6 +6,11 @@ export function unavailable(why: string): Refusal {
   return new Refusal('revocation_unavailable', why);
 }
 
+/** The message of a refusal without its reason, for a list of several. */
+export function detailOf({ message, reason }: Refusal): string {
+  return message.slice(`${reason}: `.length);
+}
+
 /**
  * @param what is read, for the report: `the list`, `the answer`.
  * @throws Refusal `revocation_unavailable` for what does not have its form.

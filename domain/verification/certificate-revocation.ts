@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Certificate, KEY_USAGE } from '../formats/der/certificate.ts';
 import type { CertificateList, ListScope } from '../formats/der/crl.ts';
+import type { RevokedEntry } from '../formats/der/crl-entries.ts';
 import { isSameName } from '../formats/der/name.ts';
 import type { RevocationSources } from '../formats/der/revocation-sources.ts';
 import { CLOCK_TOLERANCE_MS } from '../shared/clock-tolerance.ts';
@@ -20,14 +21,17 @@ export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevoca
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHORT_LIVED_MS = 7 * DAY_MS;
+/** After a failure, or an answer that does not count at this time, a source is asked again after this. */
+export const RETRY_MS = 30_000;
 /** A list is asked for again after this, so that a revocation counts within it, whenever the next list was announced. */
 const FRESH_MS = 60 * 60 * 1000;
 
 /**
  * Why the issuer of a certificate may not speak by this list; its signature was verified with the key of that issuer.
+ * `timeFault` judges its times.
  * @returns undefined when it may.
  */
-export function listFault(list: CertificateList, issuer: Certificate, now: Date): string | undefined {
+export function listFault(list: CertificateList, issuer: Certificate): string | undefined {
   // RFC 5280 section 6.3.3 (b)(1)
   if (!isSameName(list.issuer, issuer.subject)) return 'the list is of another issuer';
   // RFC 5280 section 6.3.3 (f)
@@ -35,11 +39,31 @@ export function listFault(list: CertificateList, issuer: Certificate, now: Date)
     return 'the issuer may not sign lists';
   }
   const { authorityKeyId } = list;
-  if (authorityKeyId !== undefined && issuer.subjectKeyId !== undefined) {
-    if (authorityKeyId !== issuer.subjectKeyId) return 'the list is signed by another key';
-  }
-  if (list.thisUpdate.getTime() > now.getTime() + CLOCK_TOLERANCE_MS) return 'the list is from the future';
-  return isOver(list, now) ? 'the list is out of date' : undefined;
+  const isOfOtherKey =
+    authorityKeyId !== undefined &&
+    issuer.subjectKeyId !== undefined &&
+    authorityKeyId !== issuer.subjectKeyId;
+  return isOfOtherKey ? 'the list is signed by another key' : undefined;
+}
+
+type Times = Pick<CertificateList, 'thisUpdate' | 'nextUpdate'>;
+
+/** Why a list does not show that a certificate is not revoked; undefined when it does. It still shows what was revoked for good. */
+export function timeFault(list: Times, now: Date): string | undefined {
+  if (isFromFuture(list, now)) return 'the list is from the future';
+  return list.nextUpdate <= now ? 'the list is out of date' : undefined;
+}
+
+export function isFromFuture({ thisUpdate }: Pick<Times, 'thisUpdate'>, now: Date): boolean {
+  return thisUpdate.getTime() > now.getTime() + CLOCK_TOLERANCE_MS;
+}
+
+/**
+ * Whether a certificate is rejected for its entry. A hold may be lifted by a later list (RFC 5280 section 5.3.1), so it
+ * counts only on a list without a fault; every other revocation is final.
+ */
+export function isRevokedBy({ reason }: RevokedEntry, fault: string | undefined): boolean {
+  return fault === undefined || (reason !== 'certificateHold' && reason !== 'removeFromCRL');
 }
 
 /** id-kp-OCSPSigning and id-pkix-ocsp-nocheck (RFC 6960 sections 4.2.2.2 and 4.2.2.2.1). */
@@ -69,18 +93,15 @@ export function answerEnds({ thisUpdate, nextUpdate }: Answer): Date {
 /** Why an answer whose signature was verified tells nothing; undefined when it does. */
 export function answerFault(answer: Answer, now: Date): string | undefined {
   if (answer.status === 'unknown') return 'the responder does not know the certificate';
-  if (answer.thisUpdate.getTime() > now.getTime() + CLOCK_TOLERANCE_MS)
-    return 'the answer is from the future';
+  if (isFromFuture(answer, now)) return 'the answer is from the future';
   return answerEnds(answer) <= now ? 'the answer is out of date' : undefined;
 }
 
-export function isOver({ nextUpdate }: Pick<CertificateList, 'nextUpdate'>, now: Date): boolean {
-  return nextUpdate <= now;
-}
-
-/** Until when a list is used without asking for a newer one. */
-export function freshUntil({ nextUpdate }: Pick<CertificateList, 'nextUpdate'>, fetchedAt: Date): Date {
-  return new Date(Math.min(nextUpdate.getTime(), fetchedAt.getTime() + FRESH_MS));
+/** Until when a list or an answer is used without asking for a newer one. */
+export function freshUntil(times: Times, fetchedAt: Date): Date {
+  // It did not count when it came, so it is looked for again as after a failure.
+  if (timeFault(times, fetchedAt) !== undefined) return new Date(fetchedAt.getTime() + RETRY_MS);
+  return new Date(Math.min(times.nextUpdate.getTime(), fetchedAt.getTime() + FRESH_MS));
 }
 
 /**

@@ -162,6 +162,101 @@ describe('Revocation of the certificates of issuers', () => {
     }
   });
 
+  describe('on a list that does not count at this time', () => {
+    const times = {
+      'out of date': () => ({ thisUpdate: at(-2 * HOUR), nextUpdate: at(0) }),
+      'from the future': () => ({ thisUpdate: at(HOUR) }),
+    };
+    const serialOf = (reason: number) => ({ serial: namesOf(leaf.certificate).serial, reason });
+    for (const [fault, timesOf] of Object.entries(times)) {
+      for (const mode of ['required', 'if-available'] as const) {
+        it(`rejects a signer and an authority that a list ${fault} names, with ${mode}`, async () => {
+          serve(OF_MIDDLE, { by: middle, revoked: [leaf], ...timesOf() });
+          expect(await check(mode)).to.match(/^certificate_revoked: signer: keyCompromise since/);
+          lists = newLists();
+          serve(OF_MIDDLE, { by: middle });
+          serve(OF_ROOT, { by: root, revoked: [middle], ...timesOf() });
+          expect(await check(mode)).to.match(/^certificate_revoked: authority 1 above the signer/);
+        });
+      }
+
+      it(`cannot tell by a list ${fault} that names other certificates or that puts this one on hold`, async () => {
+        for (const revoked of [[stranger], [serialOf(6)], [serialOf(8)]]) {
+          lists = newLists();
+          serve(OF_MIDDLE, { by: middle, revoked, ...timesOf() });
+          expect(await check('required'))
+            .to.match(/^revocation_unavailable: signer/)
+            .and.include(fault);
+          expect(await check('if-available'))
+            .to.match(/^if-available: revocation_unavailable/)
+            .and.include(fault);
+        }
+      });
+    }
+
+    it('rejects nothing by a list out of date with a signature of another key or for other certificates', async () => {
+      const old = { revoked: [leaf], ...times['out of date']() };
+      for (const options of [
+        { by: stranger, issuer: middle },
+        { by: middle, extensions: [scope(FLAG.authorities)] },
+        { by: middle, extensions: [scope(scopeOf('http://ca.example/part-2.crl'))] },
+      ]) {
+        lists = newLists();
+        serve(OF_MIDDLE, { ...options, ...old });
+        expect(await check('if-available')).to.match(/^if-available: revocation_unavailable: signer/);
+      }
+    });
+
+    it('rejects a signer that the last copy names once that is out of date and no newer one can be had', async () => {
+      serve(OF_MIDDLE, { by: middle, revoked: [leaf] });
+      expect(await check('if-available')).to.include('certificate_revoked');
+      clock.time += 25 * HOUR;
+      served.set(OF_MIDDLE, new RemoteError('unreachable', ''));
+      serve(OF_ROOT, { by: root });
+      expect(await check('if-available')).to.match(/^certificate_revoked: signer: keyCompromise/);
+      clock.time += 30_000;
+      serve(OF_MIDDLE, { by: middle });
+      expect(await check('if-available'), 'a newer list without it').to.include('signer: not on');
+    });
+
+    it('asks the next address when the list at the first is out of date and names other certificates', async () => {
+      const signer = await certify({
+        name: 'Two',
+        by: middle,
+        lists: [OF_MIDDLE, 'http://ca.example/2.crl'],
+      });
+      serve(OF_MIDDLE, { by: middle, ...times['out of date']() });
+      serve('http://ca.example/2.crl', { by: middle });
+      const chain = [signer, middle];
+      expect(await check('required', { chain })).to.include('signer: not on http://ca.example/2.crl');
+      serve('http://ca.example/2.crl', { by: middle, revoked: [signer] });
+      lists = newLists();
+      expect(await check('required', { chain })).to.include('certificate_revoked');
+    });
+
+    it('asks for the list again after half a minute, not before, and shows it as failing', async () => {
+      serve(OF_MIDDLE, { by: middle, revoked: [leaf], ...times['out of date']() });
+      await check();
+      await check();
+      expect(remote.calls).to.have.length(2);
+      const [failing] = lists.stats('acme').failing;
+      expect(failing).to.deep.include({ uri: OF_MIDDLE, retriedAt: at(30_000) });
+      expect(failing?.reason).to.include('the list is out of date');
+      clock.time += 30_000;
+      serve(OF_MIDDLE, { by: middle });
+      expect(await check()).to.include('required: signer: not on');
+      expect(lists.stats('acme').failing).to.deep.equal([]);
+    });
+
+    it('accepts a correct list after one from the future', async () => {
+      serve(OF_MIDDLE, { by: middle, ...times['from the future']() });
+      expect(await check()).to.include('from the future');
+      clock.time += 30_000;
+      serve(OF_MIDDLE, { by: middle });
+      expect(await check()).to.include('required: signer: not on');
+    });
+  });
+
   const useless: Readonly<
     Record<string, [RegExp, () => Partial<CrlOptions> | Buffer | RemoteError | number]>
   > = {
@@ -260,7 +355,7 @@ describe('Revocation of the certificates of issuers', () => {
     const issuer = readCertificate(Buffer.from(root.certificate, 'base64'));
     if (issuer === undefined) throw new Error('unreadable');
     const { keyUsage: _, ...unlimited } = issuer;
-    expect(listFault(list, unlimited, clock.now())).to.equal(undefined);
+    expect(listFault(list, unlimited)).to.equal(undefined);
   });
 
   it('is not believed of an issuer that may not sign lists', async () => {

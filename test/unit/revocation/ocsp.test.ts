@@ -125,13 +125,37 @@ describe('A responder that is asked about a certificate', () => {
       expect(await ask()).to.equal('revoked');
       clock.time += 2 * HOUR;
       serve({ by, signing: signing(rsaPair().privateKey) });
-      expect(await ask(), 'signed by another key').to.match(/unusable answer/);
+      expect(await ask('other'), 'signed by another key').to.match(/unusable answer/);
     });
   }
 
   it('says that a certificate is revoked by an answer that is out of date, too', async () => {
     serve({ status: 'revoked', thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) });
     expect(await ask()).to.equal('revoked');
+  });
+
+  it('says that a certificate is revoked when no newer answer can be had, and asks again after half a minute', async () => {
+    serve({ status: 'revoked' });
+    expect(await ask()).to.equal('revoked');
+    clock.time += 2 * DAY;
+    remote.answer = () => ({ status: 503, contentType: '', body: Buffer.alloc(0) });
+    expect(await ask()).to.equal('revoked');
+    serve({ status: 'unknown' });
+    clock.time += 30_000;
+    expect(await ask()).to.equal('revoked');
+    clock.time += 30_000;
+    serve();
+    expect(await ask(), 'a newer answer').to.equal('good');
+  });
+
+  it('is asked once in half a minute while its answer is out of date', async () => {
+    serve({ status: 'revoked', thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) });
+    await ask();
+    await ask();
+    expect(remote.calls).to.have.length(1);
+    clock.time += 30_000;
+    await ask();
+    expect(remote.calls).to.have.length(2);
   });
 
   const refused: Readonly<
