@@ -2811,7 +2811,7 @@ export interface components {
       redirectUri?: string | null;
       /** @description What sessions and backends get of a credential: unless stated disclosed, all that the wallet showed, without what binds it to its holder and its status; with requested the claims that were asked for */
       values?: ("disclosed" | "requested") | null;
-      /** @description Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not through the Digital Credentials API, which redirects nobody */
+      /** @description Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not through the Digital Credentials API, which redirects nobody. With true there is no crossDeviceUri. Under a profile, what leaves it out waits for the response_code on the same device, and has a crossDeviceUri */
       requireResponseCode?: boolean | null;
       accessKeyChainId?: string | null;
       /** @description Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written */
@@ -3911,7 +3911,7 @@ export interface components {
       uri: string;
       session: string;
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where the result waits for the response_code */
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and with `requireResponseCode: true` */
       pageUrl?: string;
       /** @description Experimental: the offer for the Digital Credentials API */
       dcApi?: {
@@ -4390,9 +4390,9 @@ export interface components {
       uri: string;
       /** @description For polling and events; never shown to a wallet */
       session: string;
-      /** @description For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no response_code, so follow the session by its events. Absent with dc-api, and where the result waits for the response_code */
+      /** @description For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration: no result counts there without the response_code, which another device cannot bring back */
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and where the result waits for the response_code */
+      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and with `requireResponseCode: true` */
       pageUrl?: string;
       dcApi?: components["schemas"]["DigitalCredentialRequests"];
     };
@@ -4479,7 +4479,7 @@ export interface components {
       typeMetadata: ("off" | "enforced") | null;
       /** @description Null: off */
       certificateRevocation: ("off" | "if-available" | "required") | null;
-      /** @description As it holds under the profile of the tenant */
+      /** @description As it holds under the profile of the tenant on the same device. With true that was written there is no crossDeviceUri */
       requireResponseCode: boolean | null;
       /** @description Null: disclosed */
       values: ("disclosed" | "requested") | null;
@@ -4595,7 +4595,7 @@ export interface components {
       typeMetadata: ("off" | "enforced") | null;
       /** @description Null: off */
       certificateRevocation: ("off" | "if-available" | "required") | null;
-      /** @description As it holds under the profile of the tenant */
+      /** @description As it holds under the profile of the tenant on the same device. With true that was written there is no crossDeviceUri */
       requireResponseCode: boolean | null;
       /** @description Null: disclosed */
       values: ("disclosed" | "requested") | null;

@@ -34,7 +34,7 @@ import { crossDeviceLink, walletLink } from './wallet-link.ts';
 export type PresentationOffer = {
   readonly uri: string;
   readonly session: SessionId;
-  /** For a QR code: its response is not redirected to the application. Absent where the result waits for the response code. */
+  /** For a QR code: its response is not redirected to the application. Absent with `requireResponseCode: true`. */
   readonly crossDeviceUri?: string;
   /** A page with both links, under the same condition. */
   readonly pageUrl?: string;
@@ -124,7 +124,9 @@ export class CreatePresentationRequest extends needs({
     const state = this.ports.random.token();
     // A webhook may name the address of the redirect in its response.
     const mayRedirect = redirectUri !== undefined || parts.common.webhook !== undefined;
-    const hasTwoLinks = mayRedirect && !awaitsResponseCode;
+    // Another device cannot bring the code that such a configuration demands of each result. A profile demands it of the
+    // same device alone (HAIP 1.0 section 5.1).
+    const hasTwoLinks = mayRedirect && configuration.requireResponseCode !== true;
     const base = parts.parameters(await infoOf(this.ports, making, signer));
     const parameters = postedParameters(base, { clientId, responseUri, state });
     const request: VerificationRequest = {

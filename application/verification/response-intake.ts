@@ -1,5 +1,10 @@
 import { keepingAttempts } from '../../domain/sessions/refused-attempt.ts';
-import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type {
+  Session,
+  SessionOutcome,
+  VerificationRequest,
+  WebhookConfigValue,
+} from '../../domain/sessions/session.ts';
 import { answered, awaiting, delivering, type SessionChange } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
@@ -37,6 +42,11 @@ const BROKEN = { code: 'internal_error', message: 'the response could not be pro
 
 type Presented = Extract<Envelope, { kind: 'presentations' }>;
 type WalletError = Extract<Envelope, { kind: 'wallet_error' }>;
+
+/** Whether the result waits for the response code, which the browser of another device never gets. */
+function awaitsBrowser({ awaitsResponseCode }: VerificationRequest, isCrossDevice: boolean): boolean {
+  return awaitsResponseCode === true && !isCrossDevice;
+}
 
 /** Takes in answers to presentation requests, by whichever way they come: exactly one per request. */
 export class ResponseIntake extends needs({
@@ -91,14 +101,14 @@ export class ResponseIntake extends needs({
     }
     // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
     if (verdict instanceof Refusal) return this.#record(known, session, faulty('malformed', verdict.message));
-    const { webhook, awaitsResponseCode } = found.request;
+    const { webhook } = found.request;
     const { isCrossDevice = false } = presented;
     if (!verdict.good)
       return webhook === undefined
         ? this.#record(known, session, refusedOutcome(verdict))
         : this.#reject(known, session, webhook, verdict);
     // A backend hears of a good response now, unless it has to wait until the browser comes.
-    return webhook === undefined || awaitsResponseCode === true
+    return webhook === undefined || awaitsBrowser(found.request, isCrossDevice)
       ? this.#keep(known, found, verdict, isCrossDevice)
       : this.#accept(known, found, webhook, verdict, isCrossDevice);
   }
@@ -118,7 +128,7 @@ export class ResponseIntake extends needs({
   ): Promise<ResponseReply> {
     const { credentials, report } = verdict;
     const verified = { credentials, report };
-    const waits = request.awaitsResponseCode === true;
+    const waits = awaitsBrowser(request, isCrossDevice);
     const kept = waits ? { awaiting: verified } : verified;
     const result = keepingAttempts(session.outcome, kept);
     const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, result, isCrossDevice);

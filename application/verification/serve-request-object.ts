@@ -11,6 +11,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import { isCrossDeviceKey } from '../../domain/verification/cross-device.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import { prefixOf, REQUEST_OBJECT_TYPE, supportedOf } from '../../domain/verification/request-object.ts';
@@ -118,7 +119,7 @@ export class ServeRequestObject extends needs({
   encryption: Encryption,
 }) {
   /**
-   * @param device `other` for the link of a wallet on another device than the browser.
+   * @param otherDevice the key of the link for a wallet on another device than the browser.
    * @returns the compact request object: the same bytes each time, unless the wallet's parameters or the device change it.
    * @throws Failure `not_found`; `gone` once the request has expired or was answered; `invalid_request` when the
    *   wallet's parameters cannot be met.
@@ -127,7 +128,7 @@ export class ServeRequestObject extends needs({
     tenantId: TenantId,
     publicId: PublicId,
     wallet: WalletParameters = {},
-    device: 'same' | 'other' = 'same',
+    otherDevice?: { readonly key: string },
   ): Promise<string> {
     const { openRequests, encryption } = this.ports;
     const metadata = readWalletMetadata(wallet);
@@ -135,9 +136,9 @@ export class ServeRequestObject extends needs({
     const asked =
       wallet.wallet_metadata === undefined ? undefined : await openRequests.peek(tenantId, publicId);
     const wishes = readWishes(metadata, demandsOf(asked), wallet.wallet_nonce);
-    const isServed = device === 'same' ? isSigned : isSignedForOtherDevice;
+    const isServed = otherDevice === undefined ? isSigned : isSignedFor(otherDevice.key);
     const { request, chain } = await openRequests.fetch(tenantId, publicId, isServed);
-    const state = device === 'same' ? undefined : request.crossDeviceState;
+    const state = otherDevice === undefined ? undefined : request.crossDeviceState;
     const requestObject = await this.#fulfil(request, chain, wishes, state);
     const { recipient, enc } = wishes;
     if (recipient === undefined || enc === undefined) return requestObject;
@@ -171,8 +172,9 @@ function isSigned(request: VerificationRequest): request is SignedRequest {
   return !isDcApi(request) && request.requestObject !== undefined;
 }
 
-function isSignedForOtherDevice(request: VerificationRequest): request is SignedRequest {
-  return isSigned(request) && request.crossDeviceState !== undefined;
+function isSignedFor(key: string) {
+  return (request: VerificationRequest): request is SignedRequest =>
+    isSigned(request) && isCrossDeviceKey(key, request.crossDeviceState);
 }
 
 /** For an unknown request nothing is demanded: that it is unknown comes out afterwards. */

@@ -1,11 +1,12 @@
 import type { PostedVerification } from '../../domain/sessions/session.ts';
 import { invocationUri } from '../../domain/shared/invocation-uri.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
+import { crossDeviceKey } from '../../domain/verification/cross-device.ts';
 import { INVOCATION_URI } from '../../domain/verification/request-object.ts';
 
 type Inviting = Pick<PresentationConfiguration, 'invocationUri' | 'requestUriMethod'>;
 
-/** Below the address of a request: the same request for a wallet on another device than the browser. */
+/** Below the address and key of a request: the same request for a wallet on another device than the browser. */
 export const CROSS_DEVICE = 'cross-device';
 
 /** The link for a wallet on the device of the browser. @param configuration undefined for one that was removed meanwhile. */
@@ -15,7 +16,7 @@ export function walletLink(request: PostedVerification, configuration: Inviting 
 
 /**
  * The link for a wallet on another device, to be shown as a QR code; the same as `walletLink` where no redirect can follow.
- * @returns undefined where the result waits for the response code, which another device cannot bring back.
+ * @returns undefined with `requireResponseCode: true`, since another device cannot bring the response code back.
  */
 export function crossDeviceLink(
   request: PostedVerification,
@@ -29,7 +30,7 @@ export function crossDeviceLink(
   }
   const ofOtherDevice = {
     ...request,
-    requestUrl: `${requestUrl}/${CROSS_DEVICE}`,
+    requestUrl: `${requestUrl}.${crossDeviceKey(crossDeviceState)}/${CROSS_DEVICE}`,
     ...(parameters !== undefined && { parameters: { ...parameters, state: crossDeviceState } }),
   };
   return linkOf(ofOtherDevice, configuration);

@@ -60,7 +60,7 @@ export function namesIn(text: string): SessionNames {
 /** Parameters of links by which a wallet finds an offer or a request. */
 const BY_REFERENCE = ['credential_offer_uri', 'request_uri', 'response_uri'];
 const ADDRESS =
-  /\/(?:credential-offer|request|response|dc-api|offer)\/([A-Za-z0-9_-]{1,100})(?:\.[A-Za-z0-9_-]{22}|\/cross-device)?$/;
+  /\/(?:credential-offer|request|response|dc-api|offer)\/([A-Za-z0-9_-]{1,100})(?:\.[A-Za-z0-9_-]{22})?(?:\/cross-device)?$/;
 
 /** The public id in a link, or in the address that it leads to. */
 function linkedName(text: string): string | undefined {

@@ -98,7 +98,10 @@ type AskedPresentation = {
   readonly policy?: VerificationPolicy;
   readonly webhook?: WebhookConfigValue;
   readonly redirectUri?: string;
-  /** The result is kept until the browser brings the response code. Never through the Digital Credentials API. */
+  /**
+   * The result is kept until the browser brings the response code. Never through the Digital Credentials API, nor with
+   * `crossDeviceState`.
+   */
   readonly awaitsResponseCode?: true;
   /** The exact strings sent, since hashes cover their characters (OpenID4VP 1.0 section 8.4). */
   readonly transactionData?: readonly string[];
@@ -117,7 +120,7 @@ export type PostedVerification = AskedPresentation & {
   readonly state: string;
   /**
    * The `state` of the same request for a wallet on another device than the browser. A response with it is not redirected
-   * to `redirectUri`. Absent where no redirect can follow, and where the result waits for the response code.
+   * to `redirectUri`. Absent where no redirect can follow, and with `requireResponseCode: true`.
    */
   readonly crossDeviceState?: string;
   /** The request itself, when it is unsigned. */

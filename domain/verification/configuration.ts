@@ -118,7 +118,8 @@ export const PresentationConfigurationBody = z
       .describe(
         'Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it ' +
           'completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not ' +
-          'through the Digital Credentials API, which redirects nobody',
+          'through the Digital Credentials API, which redirects nobody. With true there is no crossDeviceUri. Under a ' +
+          'profile, what leaves it out waits for the response_code on the same device, and has a crossDeviceUri',
       ),
     accessKeyChainId: Reference.nullish(),
     trustAnchors: z

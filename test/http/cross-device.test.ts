@@ -152,13 +152,35 @@ describe('a presentation request with a redirect, on two devices', () => {
     const none = await offer('none');
     expect(none.crossDeviceUri).to.equal(none.uri);
     const own = await offer('none', { redirectUri: REDIRECT });
-    expect(own.crossDeviceUri).to.equal(`${own.uri}%2Fcross-device`);
-    const publicId = new URL(none.uri).searchParams.get('request_uri') ?? '';
-    expect((await shop.service.call('GET', `${publicId}/cross-device`)).status).to.equal(404);
+    expect(own.crossDeviceUri).to.match(/%2Fcross-device$/);
+    const requestUrl = new URL(none.uri).searchParams.get('request_uri') ?? '';
+    expect((await shop.service.call('GET', `${requestUrl}/cross-device`)).status).to.equal(404);
   });
 
-  it('offers no link for another device where the result waits for the response code', async () => {
+  it('serves the request for another device to nobody who has the other link alone', async () => {
+    const [made, foreign] = [await offer('encrypted'), await offer('encrypted')];
+    const urlOf = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
+    const [requestUrl, other] = [urlOf(made.uri), urlOf(foreign.crossDeviceUri)];
+    const key = /\.([\w-]{22})\/cross-device$/.exec(other)?.[1];
+    expect(key, other).to.be.a('string');
+    for (const url of [
+      `${requestUrl}/cross-device`,
+      `${requestUrl}./cross-device`,
+      `${requestUrl}.${key}/cross-device`,
+      `${requestUrl}.${key}`,
+    ]) {
+      expect((await shop.service.call('GET', url)).status, url).to.equal(404);
+      expect((await shop.service.call('POST', url, { form: { wallet_nonce: 'n' } })).status, url).to.equal(
+        404,
+      );
+    }
+    expect((await shop.session(made.session))['status'], 'not fetched').to.equal('active');
+  });
+
+  it('returns no link for another device with requireResponseCode: true', async () => {
     expect(await offer('required')).to.have.all.keys('uri', 'session');
+    await shop.configure({ id: 'bare', requireResponseCode: true });
+    expect(await offer('bare', { redirectUri: REDIRECT })).to.have.all.keys('uri', 'session');
   });
 
   it('finds the session by the link for another device', async () => {

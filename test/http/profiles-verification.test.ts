@@ -41,6 +41,43 @@ describe('A verifier under the profile haip', () => {
     expect([seen.body.status, seen.body.credentials[0].values.name]).to.deep.equal(['completed', 'Ada']);
   });
 
+  it('returns both links, and waits for the browser of the same device alone', async () => {
+    const calls = shop.backend.calls.length;
+    await shop.configure({
+      id: 'hooked',
+      redirectUri: REDIRECT,
+      webhook: { url: `${shop.backend.url}/presented` },
+    });
+    for (const json of [
+      { requestId: 'back' },
+      { requestId: 'hooked' },
+      { requestId: 'check', redirectUri: REDIRECT },
+    ]) {
+      const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', ...json });
+      expect(made.body, made.text).to.have.all.keys('uri', 'session', 'crossDeviceUri', 'pageUrl');
+      const url = new URL(made.body.crossDeviceUri).searchParams.get('request_uri') ?? '';
+      const { text } = await shop.service.call('GET', url);
+      const asked = { session: made.body.session, uri: made.body.crossDeviceUri, url, text, ...decode(text) };
+      const answer = await shop.present(asked, held);
+      expect(answer.body, answer.text).to.deep.equal({
+        redirect_uri: `${shop.service.address}/shop/presented`,
+      });
+      const events = await shop.service.call(
+        'GET',
+        `/session/${asked.session}/events?token=${encodeURIComponent(shop.token)}`,
+      );
+      expect(events.text).to.include('"status":"completed"');
+      expect((await shop.session(asked.session)).credentials[0].values.name).to.equal('Ada');
+    }
+    expect(shop.backend.calls.length - calls, 'the backend of one of them').to.equal(1);
+  });
+
+  it('returns no link for another device with requireResponseCode: true', async () => {
+    await shop.configure({ id: 'strict', redirectUri: REDIRECT, requireResponseCode: true });
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'strict' });
+    expect(made.body, made.text).to.have.all.keys('uri', 'session');
+  });
+
   it('makes no request that the browser would not come back from', async () => {
     const json = { response_type: 'uri', requestId: 'check' };
     const refused = await shop.call('POST', '/verifier/offer', json);

@@ -12,7 +12,7 @@ export const PageUrl = z
   .optional()
   .describe(
     'A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it ' +
-      'can take what it offers, like the link itself. Absent with dc-api, and where the result waits for the response_code',
+      'can take what it offers, like the link itself. Absent with dc-api, and with `requireResponseCode: true`',
   );
 
 export const offerPageRoutes = family({ showOfferPage: ShowOfferPage }, ({ showOfferPage }) => [

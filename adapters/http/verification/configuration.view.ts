@@ -59,7 +59,12 @@ export const PresentationConfigurationView = z
     mdlProfile: z.enum(MDL_PROFILES).nullable().describe('Null: iso-18013-5'),
     typeMetadata: z.enum(['off', 'enforced']).nullable().describe('Null: off'),
     certificateRevocation: z.enum(CERTIFICATE_REVOCATION).nullable().describe('Null: off'),
-    requireResponseCode: z.boolean().nullable().describe('As it holds under the profile of the tenant'),
+    requireResponseCode: z
+      .boolean()
+      .nullable()
+      .describe(
+        'As it holds under the profile of the tenant on the same device. With true that was written there is no crossDeviceUri',
+      ),
     values: z.enum(['disclosed', 'requested']).nullable().describe('Null: disclosed'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),

@@ -20,7 +20,8 @@ const OfferView = z
       .optional()
       .describe(
         'For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no ' +
-          'response_code, so follow the session by its events. Absent with dc-api, and where the result waits for the response_code',
+          'response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration: no ' +
+          'result counts there without the response_code, which another device cannot bring back',
       ),
     pageUrl: PageUrl,
     dcApi: DcApiRequestsView.optional(),

@@ -34,13 +34,18 @@ const served = {
   },
 } as const;
 
-/** `crossDeviceUri` leads there. */
+/** `crossDeviceUri` leads there; `requestId` is that of the request, a dot and the key of the link. */
 const servedToOtherDevice = {
   ...served,
   path: `/:tenant/request/:requestId/${CROSS_DEVICE}`,
   description:
     'The same request with another `state`. The response to it is not redirected to the `redirectUri` of the request and gets no response_code',
 } as const;
+
+function keyed(requestId: string): { readonly id: PublicId; readonly key: string } {
+  const [id = '', key = ''] = requestId.split('.');
+  return { id: id as PublicId, key };
+}
 
 const WalletForm = z
   .object({ wallet_nonce: z.string().optional(), wallet_metadata: z.string().optional() })
@@ -93,7 +98,8 @@ export const presentationWalletRoutes = family(
       method: 'get',
       summary: 'Fetch a presentation request on another device than the browser',
       async handle({ params: { tenant, requestId } }) {
-        return requestObject(await serveRequestObject.execute(tenant, requestId, {}, 'other'));
+        const { id, key } = keyed(requestId);
+        return requestObject(await serveRequestObject.execute(tenant, id, {}, { key }));
       },
     }),
     route({
@@ -105,7 +111,8 @@ export const presentationWalletRoutes = family(
       bodyKind: 'form',
       example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
       async handle({ params: { tenant, requestId }, body }) {
-        return requestObject(await serveRequestObject.execute(tenant, requestId, body, 'other'));
+        const { id, key } = keyed(requestId);
+        return requestObject(await serveRequestObject.execute(tenant, id, body, { key }));
       },
     }),
     route({
