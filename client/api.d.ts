@@ -2256,7 +2256,7 @@ export interface components {
       jwks_uri?: string;
       /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
       redirect_uris?: string[];
-    } & (unknown | unknown);
+    };
     WalletProvider: {
       /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
       certificates: string[];
@@ -2329,7 +2329,7 @@ export interface components {
           };
         }[];
       };
-    } & (unknown | unknown | unknown);
+    };
     CredentialConfigurationInput: {
       /** @description `credential_configuration_id` of wallets and offers */
       id: string;
@@ -2338,7 +2338,7 @@ export interface components {
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
       /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
-      vct?: (string | components["schemas"]["TypeMetadata"]) | null;
+      vct?: (string | null) | components["schemas"]["TypeMetadata"];
       /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
@@ -2431,7 +2431,7 @@ export interface components {
       readonly updatedAt?: string;
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       readonly warnings?: components["schemas"]["Warning"][];
-    } & unknown;
+    };
     CredentialConfig: {
       /**
        * @description SD-JWT VC or ISO mdoc
@@ -2493,7 +2493,7 @@ export interface components {
       cryptographic_binding_methods_supported?: string[];
       /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
       credential_signing_alg_values_supported?: (string | number)[];
-    } & unknown;
+    };
     TypeMetadata: {
       /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
       vct?: string;
@@ -2510,7 +2510,7 @@ export interface components {
       /** @description Its hash, such as sha256-… */
       "schema_uri#integrity"?: string;
       /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
-      display?: (({
+      display?: ({
         /** @description BCP 47, such as en or de-AT; each language at most once */
         locale?: string;
         /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -2562,12 +2562,12 @@ export interface components {
         };
       } & {
         [key: string]: unknown;
-      }) & (unknown | unknown))[];
+      })[];
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
         path: (string | (number | null))[];
-        display?: (({
+        display?: ({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
           /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -2577,7 +2577,7 @@ export interface components {
           description?: string;
         } & {
           [key: string]: unknown;
-        }) & (unknown | unknown))[];
+        })[];
         /** @description Credentials without it are not issued */
         mandatory?: boolean;
         /**
@@ -2646,20 +2646,18 @@ export interface components {
        */
       policy: "attestationBased";
       /** @description Any of these is enough */
-      values: {
-        /** @description DCQL claims queries */
-        claims?: {
-          [key: string]: components["schemas"]["Json"];
-        }[];
-        /** @description DCQL credential queries for what the relying party presents */
-        credentials: {
-          [key: string]: components["schemas"]["Json"];
-        }[];
-        /** @description DCQL credential sets over these */
-        credential_sets?: {
-          [key: string]: components["schemas"]["Json"];
-        }[];
-      }[];
+      values: components["schemas"]["AttestationOfRelyingParty"][];
+    };
+    AttestationOfRelyingParty: {
+      /** @description DCQL claims queries */
+      claims?: components["schemas"]["DcqlObject"][];
+      /** @description DCQL credential queries for what the relying party presents */
+      credentials: components["schemas"]["DcqlObject"][];
+      /** @description DCQL credential sets over these */
+      credential_sets?: components["schemas"]["DcqlObject"][];
+    };
+    DcqlObject: {
+      [key: string]: components["schemas"]["Json"];
     };
     CredentialReusePolicy: {
       /**
@@ -2688,7 +2686,7 @@ export interface components {
       claims?: {
         [key: string]: components["schemas"]["Json"];
       };
-    } & (unknown | unknown | unknown);
+    };
     DeferredFailure: {
       /** @description for the operator; wallets never see it */
       errorMessage: string;
@@ -2875,12 +2873,12 @@ export interface components {
        * @constant
        */
       ownAuthorities: true;
-    } | ({
+    } | {
       /** @description the CA of an own key chain that issues */
       keyChainId?: string;
       /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
-    } & (unknown | unknown)) | {
+    } | {
       /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
       trustList: string;
       /** @description PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service */
@@ -2893,10 +2891,11 @@ export interface components {
        */
       serviceStatusAt?: "check" | "issuance";
       /** @description The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64 */
-      follow?: {
-        /** @description only lists of these territories, as the list of lists names them; all unless given */
-        territories?: string[];
-      };
+      follow?: components["schemas"]["ListOfLists"];
+    };
+    ListOfLists: {
+      /** @description only lists of these territories, as the list of lists names them; all unless given */
+      territories?: string[];
     };
     PresentationConfigurationUpdate: {
       id?: string;
@@ -3087,7 +3086,7 @@ export interface components {
       rootKeyChainId?: string;
       /** @description Certified by itself: for trust lists alone, as wallets refuse everything else under such a key */
       selfSigned?: boolean;
-    } & (unknown | unknown);
+    };
     KeyChainUpdate: {
       description?: string | null;
       /** @description At least one, unless the key has none anyway */
@@ -3168,7 +3167,7 @@ export interface components {
       certValidityDays?: number;
       /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets one of its own */
       rootKeyChainId?: string;
-    } & (unknown | unknown);
+    };
     KeyChainRotation: {
       /** @description Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated */
       provider?: string;
@@ -3227,7 +3226,7 @@ export interface components {
       readonly key?: components["schemas"]["Key"];
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       readonly warnings?: components["schemas"]["Warning"][];
-    } & unknown;
+    };
     KeyCreation: {
       id?: string;
       description?: string | null;
@@ -3252,7 +3251,7 @@ export interface components {
       country?: string;
       /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
       organization?: string;
-    } & unknown;
+    };
     StatusListCreation: {
       /** @description Only credentials of this configuration get entries; null: all may */
       credentialConfigurationId?: string | null;
@@ -3327,7 +3326,7 @@ export interface components {
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       readonly warnings?: components["schemas"]["Warning"][];
     };
-    TrustListEntity: ({
+    TrustListEntity: {
       /** @constant */
       type: "internal";
       issuerKeyChainId?: string;
@@ -3348,7 +3347,7 @@ export interface components {
       issuerCertId?: string;
       /** @description The older name of `revocationKeyChainId`. A request that has both with different values is rejected with 400 */
       revocationCertId?: string;
-    } & (unknown | unknown)) | {
+    } | {
       /** @constant */
       type: "external";
       issuerCertPem: string;
@@ -3554,7 +3553,7 @@ export interface components {
       rpId?: string;
       /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
-    } & (unknown | unknown);
+    };
     RegistrationCertificateOrder: {
       /** @description A certificate that was obtained elsewhere */
       jwt?: string;
@@ -3593,7 +3592,7 @@ export interface components {
       };
       /** @description What it is for: `credentials` follow from its query, which the certificate has to cover */
       presentationConfigurationId?: string;
-    } & (unknown | unknown | unknown);
+    };
     WebhookSecretUpdate: {
       /**
        * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
@@ -4059,7 +4058,7 @@ export interface components {
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
       /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
-      vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
+      vct?: (string | null) | components["schemas"]["TypeMetadataOutput"];
       /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
@@ -4260,7 +4259,7 @@ export interface components {
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
       /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
-      vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
+      vct?: (string | null) | components["schemas"]["TypeMetadataOutput"];
       /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
@@ -4512,10 +4511,7 @@ export interface components {
        */
       serviceStatusAt?: "check" | "issuance";
       /** @description The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64 */
-      follow?: {
-        /** @description only lists of these territories, as the list of lists names them; all unless given */
-        territories?: string[];
-      };
+      follow?: components["schemas"]["ListOfLists"];
     } | {
       keyChainId: string;
       /** @description The same, by its older name */
@@ -4748,8 +4744,7 @@ export interface components {
     /** @description One offer or presentation request, from its creation to its end */
     Session: {
       id: string;
-      /** @enum {string} */
-      status: "active" | "fetched" | "completed" | "expired" | "failed";
+      status: components["schemas"]["SessionState"];
       /** @enum {string} */
       kind: "issuance" | "verification";
       /** Format: date-time */
@@ -4835,6 +4830,11 @@ export interface components {
       /** @description `sub` of its access token */
       externalSubject?: string;
     };
+    /**
+     * @description State of a session
+     * @enum {string}
+     */
+    SessionState: "active" | "fetched" | "completed" | "expired" | "failed";
     /** @description A webhook; its key is never shown */
     MaskedWebhook: {
       url: string;
@@ -4900,8 +4900,7 @@ export interface components {
     /** @description The data of one event of the stream */
     SessionStatus: {
       id: string;
-      /** @enum {string} */
-      status: "active" | "fetched" | "completed" | "expired" | "failed";
+      status: components["schemas"]["SessionState"];
       /** Format: date-time */
       updatedAt: string;
     };
@@ -5147,20 +5146,7 @@ export interface components {
       certId: string;
       /** @description Null: the key chain that signed is gone since */
       cert: components["schemas"]["Certificate"] | null;
-      /** @description The document that is signed (ETSI TS 119 602) */
-      data: {
-        LoTE: {
-          ListAndSchemeInformation: {
-            LoTESequenceNumber: number;
-          } & {
-            [key: string]: unknown;
-          };
-        } & {
-          [key: string]: unknown;
-        };
-      } & {
-        [key: string]: unknown;
-      };
+      data: components["schemas"]["TrustListDocument"];
       /** @description As they were written; key chains by both of their names */
       entityConfig: ({
         /** @enum {string} */
@@ -5185,6 +5171,20 @@ export interface components {
        */
       updatedAt: string;
     };
+    /** @description The document that is signed (ETSI TS 119 602) */
+    TrustListDocument: {
+      LoTE: {
+        ListAndSchemeInformation: {
+          LoTESequenceNumber: number;
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      };
+    } & {
+      [key: string]: unknown;
+    };
     WrittenTrustList: {
       id: string;
       description: string | null;
@@ -5196,20 +5196,7 @@ export interface components {
       certId: string;
       /** @description Null: the key chain that signed is gone since */
       cert: components["schemas"]["Certificate"] | null;
-      /** @description The document that is signed (ETSI TS 119 602) */
-      data: {
-        LoTE: {
-          ListAndSchemeInformation: {
-            LoTESequenceNumber: number;
-          } & {
-            [key: string]: unknown;
-          };
-        } & {
-          [key: string]: unknown;
-        };
-      } & {
-        [key: string]: unknown;
-      };
+      data: components["schemas"]["TrustListDocument"];
       /** @description As they were written; key chains by both of their names */
       entityConfig: ({
         /** @enum {string} */
@@ -5266,20 +5253,7 @@ export interface components {
       };
       tenantId: string;
       sequenceNumber: number;
-      /** @description The document that is signed (ETSI TS 119 602) */
-      data: {
-        LoTE: {
-          ListAndSchemeInformation: {
-            LoTESequenceNumber: number;
-          } & {
-            [key: string]: unknown;
-          };
-        } & {
-          [key: string]: unknown;
-        };
-      } & {
-        [key: string]: unknown;
-      };
+      data: components["schemas"]["TrustListDocument"];
       /** @description As they were written; key chains by both of their names */
       entityConfig: ({
         /** @enum {string} */
@@ -5500,7 +5474,7 @@ export interface components {
       warnings: components["schemas"]["Warning"][];
     };
     /** @description A new secret, which signs from now on */
-    NewWebhookSecret: {
+    CreatedWebhookSecret: {
       /**
        * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
        * @enum {string}
@@ -5779,7 +5753,7 @@ export interface components {
       jwks_uri?: string;
       /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
       redirect_uris?: string[];
-    } & (unknown | unknown);
+    };
     WalletProviderOutput: {
       /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
       certificates: string[];
@@ -5846,7 +5820,7 @@ export interface components {
           meta: Record<string, never>;
         }[];
       };
-    } & (unknown | unknown | unknown);
+    };
     CredentialConfigOutput: {
       /**
        * @description SD-JWT VC or ISO mdoc
@@ -5908,7 +5882,7 @@ export interface components {
       cryptographic_binding_methods_supported?: string[];
       /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
       credential_signing_alg_values_supported?: (string | number)[];
-    } & unknown;
+    };
     TypeMetadataOutput: {
       /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
       vct?: string;
@@ -5925,7 +5899,7 @@ export interface components {
       /** @description Its hash, such as sha256-… */
       "schema_uri#integrity"?: string;
       /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
-      display?: (({
+      display?: ({
         /** @description BCP 47, such as en or de-AT; each language at most once */
         locale?: string;
         /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -5977,12 +5951,12 @@ export interface components {
         };
       } & {
         [key: string]: unknown;
-      }) & (unknown | unknown))[];
+      })[];
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
         path: (string | (number | null))[];
-        display?: (({
+        display?: ({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
           /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -5992,7 +5966,7 @@ export interface components {
           description?: string;
         } & {
           [key: string]: unknown;
-        }) & (unknown | unknown))[];
+        })[];
         /** @description Credentials without it are not issued */
         mandatory?: boolean;
         /**
@@ -6061,20 +6035,18 @@ export interface components {
        */
       policy: "attestationBased";
       /** @description Any of these is enough */
-      values: {
-        /** @description DCQL claims queries */
-        claims?: {
-          [key: string]: components["schemas"]["Json"];
-        }[];
-        /** @description DCQL credential queries for what the relying party presents */
-        credentials: {
-          [key: string]: components["schemas"]["Json"];
-        }[];
-        /** @description DCQL credential sets over these */
-        credential_sets?: {
-          [key: string]: components["schemas"]["Json"];
-        }[];
-      }[];
+      values: components["schemas"]["AttestationOfRelyingPartyOutput"][];
+    };
+    AttestationOfRelyingPartyOutput: {
+      /** @description DCQL claims queries */
+      claims?: components["schemas"]["DcqlObjectOutput"][];
+      /** @description DCQL credential queries for what the relying party presents */
+      credentials: components["schemas"]["DcqlObjectOutput"][];
+      /** @description DCQL credential sets over these */
+      credential_sets?: components["schemas"]["DcqlObjectOutput"][];
+    };
+    DcqlObjectOutput: {
+      [key: string]: components["schemas"]["Json"];
     };
     TransactionDataOutput: {
       type: string;
@@ -6717,7 +6689,7 @@ export interface operations {
           /** @description What wallets are told, and the format */
           config?: components["schemas"]["CredentialConfig"];
           description?: string | null;
-          vct?: (string | components["schemas"]["TypeMetadata"]) | null;
+          vct?: (string | null) | components["schemas"]["TypeMetadata"];
           vctIntegrity?: boolean | null;
           claims?: {
             [key: string]: components["schemas"]["Json"];
@@ -9460,7 +9432,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": components["schemas"]["NewWebhookSecret"];
+          "application/json": components["schemas"]["CreatedWebhookSecret"];
         };
       };
     };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { CreateDocumentOptions } from 'zod-openapi';
 import { olderNameOf } from '../../domain/shared/older-names.ts';
 import { addParameterExamples } from './openapi-examples.ts';
+import { adaptToGenerators, simplify } from './openapi-generators.ts';
 import { readOnlyNames } from './read-only-members.ts';
 import type { Route } from './route.ts';
 
@@ -55,20 +56,6 @@ function withoutPlatformBounds(schema: JsonSchema): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }
 
-/** Generators for Python fail at null as one of three types, so the last of the others includes it. */
-function joinNull(node: unknown): void {
-  if (typeof node !== 'object' || node === null) return;
-  for (const member of Object.values(node)) joinNull(member);
-  const schema = node as Schema;
-  const options = schema['anyOf'] as Schema[] | undefined;
-  if (!Array.isArray(options) || options.length < 3) return;
-  const types = options.filter(({ type }) => type !== 'null');
-  const last = types.at(-1);
-  if (types.length === options.length || typeof last?.['type'] !== 'string' || last['enum'] !== undefined)
-    return;
-  schema['anyOf'] = [...types.slice(0, -1), { ...last, type: [last['type'], 'null'] }];
-}
-
 /** NUL is in no text that is taken. */
 function sayThatItIsText(schema: JsonSchema): void {
   const { type, pattern, format, enum: values, const: value } = schema;
@@ -95,21 +82,10 @@ function tellDefault(schema: JsonSchema, io: 'input' | 'output'): void {
 }
 
 /**
- * Generators for Go write code that does not compile for an object or an array. Such a property is any JSON value to them, with its
- * description.
- */
-function openMixedUnions(document: Document): void {
-  const { schemas = {} } = document.components ?? {};
-  for (const name of ['PresentedCredential', 'PresentedCredentialOutput']) {
-    for (const member of ['values', 'issuer']) delete schemas[name]?.properties?.[member]?.['anyOf'];
-  }
-}
-
-/**
  * Finishes what schemas alone cannot say.
- * @param keepsUnions for a generator that supports an object or an array.
+ * @param forOwnClient for the types of our own client, whose generator supports all constructs.
  */
-export function finish(document: object, routes: readonly Route[], keepsUnions = false): object {
+export function finish(document: object, routes: readonly Route[], forOwnClient = false): object {
   const named = withOneJson(document as Document);
   const closed = new Set<Schema>();
   for (const route of routes) closeBody(named, route, closed);
@@ -118,8 +94,8 @@ export function finish(document: object, routes: readonly Route[], keepsUnions =
     const { anyOf, oneOf } = (named.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
     for (const alternative of anyOf ?? oneOf ?? []) addOlderNames(alternative);
   }
-  joinNull(named);
-  if (!keepsUnions) openMixedUnions(named);
+  simplify(named);
+  if (!forOwnClient) adaptToGenerators(named);
   return named;
 }
 

@@ -13,6 +13,7 @@ const TAGS: Readonly<Record<string, string>> = {
   'Trust lists': 'Whom a tenant vouches for',
   Registrar: 'Certificates that a registrar gives to relying parties',
   Webhooks: 'What this service calls, and how its calls are signed',
+  'Webhook calls': 'Requests that this service sends to a backend',
   Caches: 'What is remembered of lists of others',
   'Audit log': 'Who changed what',
   'Pages for users': 'What users see in their browsers, besides the pages of the flows of wallets',

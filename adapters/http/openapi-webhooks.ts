@@ -143,7 +143,7 @@ function webhook({ id, summary, description, body, answer }: Webhook): { post: Z
       operationId: id,
       summary,
       description: [...description, DELIVERY, SIGNED].join('\n\n'),
-      tags: ['Webhooks'],
+      tags: ['Webhook calls'],
       security: [],
       requestParams: { header: HEADERS },
       requestBody: { required: true, content: { 'application/json': { schema: body } } },

@@ -4,6 +4,18 @@ import { listUpTo, textUpTo } from '../shared/bounds.ts';
 const Name = textUpTo(2048);
 const Names = listUpTo(Name, 500);
 
+const DcqlObject = z.record(z.string(), z.json()).meta({ id: 'DcqlObject' });
+
+const Attestation = z
+  .strictObject({
+    claims: z.array(DcqlObject).max(500).optional().describe('DCQL claims queries'),
+    credentials: listUpTo(DcqlObject, 100).describe(
+      'DCQL credential queries for what the relying party presents',
+    ),
+    credential_sets: z.array(DcqlObject).max(100).optional().describe('DCQL credential sets over these'),
+  })
+  .meta({ id: 'AttestationOfRelyingParty' });
+
 /** Whom a wallet may show the credential to; it travels in the issuer's metadata. */
 export const DisclosurePolicy = z
   .discriminatedUnion('policy', [
@@ -22,20 +34,7 @@ export const DisclosurePolicy = z
     }),
     z.strictObject({
       policy: z.literal('attestationBased').describe('To relying parties that present an attestation'),
-      values: listUpTo(
-        z.strictObject({
-          claims: z.array(z.record(z.string(), z.json())).max(500).optional().describe('DCQL claims queries'),
-          credentials: listUpTo(z.record(z.string(), z.json()), 100).describe(
-            'DCQL credential queries for what the relying party presents',
-          ),
-          credential_sets: z
-            .array(z.record(z.string(), z.json()))
-            .max(100)
-            .optional()
-            .describe('DCQL credential sets over these'),
-        }),
-        100,
-      ).describe('Any of these is enough'),
+      values: listUpTo(Attestation, 100).describe('Any of these is enough'),
     }),
   ])
   .meta({ id: 'DisclosurePolicy' });

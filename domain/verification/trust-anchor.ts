@@ -69,6 +69,7 @@ export const TrustAnchorConfig = z
               .optional()
               .describe('only lists of these territories, as the list of lists names them; all unless given'),
           })
+          .meta({ id: 'ListOfLists' })
           .optional()
           .describe(
             'The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64',

@@ -55,8 +55,10 @@ export const DeliveryView = z
   })
   .meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
 
+const SessionState = z.enum(SESSION_STATUSES).meta({ id: 'SessionState', description: 'State of a session' });
+
 export const SessionStatusView = z
-  .object({ id: z.string(), status: z.enum(SESSION_STATUSES), updatedAt: z.iso.datetime() })
+  .object({ id: z.string(), status: SessionState, updatedAt: z.iso.datetime() })
   .meta({ id: 'SessionStatus', description: 'The data of one event of the stream' });
 
 const FallenView = z.object({
@@ -68,7 +70,7 @@ const FallenView = z.object({
 export const SessionView = z
   .object({
     id: z.string(),
-    status: z.enum(SESSION_STATUSES),
+    status: SessionState,
     kind: z.enum(['issuance', 'verification']),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),

@@ -21,7 +21,7 @@ const Document = z
       ListAndSchemeInformation: z.looseObject({ LoTESequenceNumber: z.number().int() }),
     }),
   })
-  .describe('The document that is signed (ETSI TS 119 602)');
+  .meta({ id: 'TrustListDocument', description: 'The document that is signed (ETSI TS 119 602)' });
 
 export const TrustListView = z
   .object({

@@ -29,7 +29,7 @@ export const NewWebhookSecretView = z
     ...WebhookSecretView.shape,
     secret: z.string().describe('`whsec_` and base64. Shown once. Save it now.'),
   })
-  .meta({ id: 'NewWebhookSecret', description: 'A new secret, which signs from now on' });
+  .meta({ id: 'CreatedWebhookSecret', description: 'A new secret, which signs from now on' });
 
 export function toWebhookSecretView({ stored, signing }: SigningState) {
   return viewOf(WebhookSecretView, {
