@@ -2256,7 +2256,7 @@ export interface components {
       jwks_uri?: string;
       /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
       redirect_uris?: string[];
-    };
+    } & (unknown | unknown);
     WalletProvider: {
       /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
       certificates: string[];
@@ -2319,7 +2319,7 @@ export interface components {
             [key: string]: components["schemas"]["Json"];
           };
           claims?: {
-            path: (string | (number | null))[];
+            path: (string | null | number)[];
           }[];
         }[];
         provided_attestations?: {
@@ -2329,7 +2329,7 @@ export interface components {
           };
         }[];
       };
-    };
+    } & (unknown | unknown | unknown);
     CredentialConfigurationInput: {
       /** @description `credential_configuration_id` of wallets and offers */
       id: string;
@@ -2338,7 +2338,7 @@ export interface components {
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
       /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
-      vct?: (string | null) | components["schemas"]["TypeMetadata"];
+      vct?: (string | components["schemas"]["TypeMetadata"]) | null;
       /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
@@ -2431,7 +2431,7 @@ export interface components {
       readonly updatedAt?: string;
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       readonly warnings?: components["schemas"]["Warning"][];
-    };
+    } & unknown;
     CredentialConfig: {
       /**
        * @description SD-JWT VC or ISO mdoc
@@ -2468,7 +2468,7 @@ export interface components {
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
         /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
-        path: (string | (number | null))[];
+        path: (string | number | null)[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
         /** @description How wallets call it, by language */
@@ -2493,7 +2493,7 @@ export interface components {
       cryptographic_binding_methods_supported?: string[];
       /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
       credential_signing_alg_values_supported?: (string | number)[];
-    };
+    } & unknown;
     TypeMetadata: {
       /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
       vct?: string;
@@ -2510,7 +2510,7 @@ export interface components {
       /** @description Its hash, such as sha256-… */
       "schema_uri#integrity"?: string;
       /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
-      display?: ({
+      display?: (({
         /** @description BCP 47, such as en or de-AT; each language at most once */
         locale?: string;
         /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -2562,12 +2562,12 @@ export interface components {
         };
       } & {
         [key: string]: unknown;
-      })[];
+      }) & (unknown | unknown))[];
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
-        path: (string | (number | null))[];
-        display?: ({
+        path: (string | number | null)[];
+        display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
           /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -2577,7 +2577,7 @@ export interface components {
           description?: string;
         } & {
           [key: string]: unknown;
-        })[];
+        }) & (unknown | unknown))[];
         /** @description Credentials without it are not issued */
         mandatory?: boolean;
         /**
@@ -2686,7 +2686,7 @@ export interface components {
       claims?: {
         [key: string]: components["schemas"]["Json"];
       };
-    };
+    } & (unknown | unknown | unknown);
     DeferredFailure: {
       /** @description for the operator; wallets never see it */
       errorMessage: string;
@@ -2745,7 +2745,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | (number | null))[] & unknown;
+            path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;
@@ -2873,12 +2873,12 @@ export interface components {
        * @constant
        */
       ownAuthorities: true;
-    } | {
+    } | ({
       /** @description the CA of an own key chain that issues */
       keyChainId?: string;
       /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
-    } | {
+    } & (unknown | unknown)) | {
       /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
       trustList: string;
       /** @description PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service */
@@ -2911,7 +2911,7 @@ export interface components {
           claims?: {
             id?: string;
             /** @description Member names, positions, or null for all entries of an array; it begins with a name */
-            path: (string | (number | null))[] & unknown;
+            path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
             intent_to_retain?: boolean;
@@ -3086,7 +3086,7 @@ export interface components {
       rootKeyChainId?: string;
       /** @description Certified by itself: for trust lists alone, as wallets refuse everything else under such a key */
       selfSigned?: boolean;
-    };
+    } & (unknown | unknown);
     KeyChainUpdate: {
       description?: string | null;
       /** @description At least one, unless the key has none anyway */
@@ -3167,7 +3167,7 @@ export interface components {
       certValidityDays?: number;
       /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets one of its own */
       rootKeyChainId?: string;
-    };
+    } & (unknown | unknown);
     KeyChainRotation: {
       /** @description Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated */
       provider?: string;
@@ -3226,7 +3226,7 @@ export interface components {
       readonly key?: components["schemas"]["Key"];
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       readonly warnings?: components["schemas"]["Warning"][];
-    };
+    } & unknown;
     KeyCreation: {
       id?: string;
       description?: string | null;
@@ -3251,7 +3251,7 @@ export interface components {
       country?: string;
       /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
       organization?: string;
-    };
+    } & unknown;
     StatusListCreation: {
       /** @description Only credentials of this configuration get entries; null: all may */
       credentialConfigurationId?: string | null;
@@ -3326,7 +3326,7 @@ export interface components {
       /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
       readonly warnings?: components["schemas"]["Warning"][];
     };
-    TrustListEntity: {
+    TrustListEntity: ({
       /** @constant */
       type: "internal";
       issuerKeyChainId?: string;
@@ -3347,7 +3347,7 @@ export interface components {
       issuerCertId?: string;
       /** @description The older name of `revocationKeyChainId`. A request that has both with different values is rejected with 400 */
       revocationCertId?: string;
-    } | {
+    } & (unknown | unknown)) | {
       /** @constant */
       type: "external";
       issuerCertPem: string;
@@ -3553,7 +3553,7 @@ export interface components {
       rpId?: string;
       /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
-    };
+    } & (unknown | unknown);
     RegistrationCertificateOrder: {
       /** @description A certificate that was obtained elsewhere */
       jwt?: string;
@@ -3580,7 +3580,7 @@ export interface components {
             [key: string]: components["schemas"]["Json"];
           };
           claims?: {
-            path: (string | (number | null))[];
+            path: (string | null | number)[];
           }[];
         }[];
         provided_attestations?: {
@@ -3592,7 +3592,7 @@ export interface components {
       };
       /** @description What it is for: `credentials` follow from its query, which the certificate has to cover */
       presentationConfigurationId?: string;
-    };
+    } & (unknown | unknown | unknown);
     WebhookSecretUpdate: {
       /**
        * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
@@ -4058,7 +4058,7 @@ export interface components {
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
       /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
-      vct?: (string | null) | components["schemas"]["TypeMetadataOutput"];
+      vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
       /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
@@ -4259,7 +4259,7 @@ export interface components {
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
       /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
-      vct?: (string | null) | components["schemas"]["TypeMetadataOutput"];
+      vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
       /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
@@ -5753,7 +5753,7 @@ export interface components {
       jwks_uri?: string;
       /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
       redirect_uris?: string[];
-    };
+    } & (unknown | unknown);
     WalletProviderOutput: {
       /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
       certificates: string[];
@@ -5812,7 +5812,7 @@ export interface components {
           format: string;
           meta: Record<string, never>;
           claims?: {
-            path: (string | (number | null))[];
+            path: (string | null | number)[];
           }[];
         }[];
         provided_attestations?: {
@@ -5820,7 +5820,7 @@ export interface components {
           meta: Record<string, never>;
         }[];
       };
-    };
+    } & (unknown | unknown | unknown);
     CredentialConfigOutput: {
       /**
        * @description SD-JWT VC or ISO mdoc
@@ -5857,7 +5857,7 @@ export interface components {
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
         /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
-        path: (string | (number | null))[];
+        path: (string | number | null)[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
         /** @description How wallets call it, by language */
@@ -5882,7 +5882,7 @@ export interface components {
       cryptographic_binding_methods_supported?: string[];
       /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
       credential_signing_alg_values_supported?: (string | number)[];
-    };
+    } & unknown;
     TypeMetadataOutput: {
       /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
       vct?: string;
@@ -5899,7 +5899,7 @@ export interface components {
       /** @description Its hash, such as sha256-… */
       "schema_uri#integrity"?: string;
       /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
-      display?: ({
+      display?: (({
         /** @description BCP 47, such as en or de-AT; each language at most once */
         locale?: string;
         /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -5951,12 +5951,12 @@ export interface components {
         };
       } & {
         [key: string]: unknown;
-      })[];
+      }) & (unknown | unknown))[];
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
         /** @description Member names, positions, or null for all entries of an array */
-        path: (string | (number | null))[];
-        display?: ({
+        path: (string | number | null)[];
+        display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
           locale?: string;
           /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -5966,7 +5966,7 @@ export interface components {
           description?: string;
         } & {
           [key: string]: unknown;
-        })[];
+        }) & (unknown | unknown))[];
         /** @description Credentials without it are not issued */
         mandatory?: boolean;
         /**
@@ -6689,7 +6689,7 @@ export interface operations {
           /** @description What wallets are told, and the format */
           config?: components["schemas"]["CredentialConfig"];
           description?: string | null;
-          vct?: (string | null) | components["schemas"]["TypeMetadata"];
+          vct?: (string | components["schemas"]["TypeMetadata"]) | null;
           vctIntegrity?: boolean | null;
           claims?: {
             [key: string]: components["schemas"]["Json"];

@@ -30,7 +30,7 @@ function forClients(routes: readonly Route[]): Document {
   const document = buildOpenApi(own, {
     publicUrl: 'http://localhost:3000',
     version: '0',
-    forOwnClient: true,
+    isExact: true,
   }) as Document;
   for (const { responses } of Object.values(document.paths).flatMap((item) => Object.values(item))) {
     for (const status of Object.keys(responses)) if (Number(status) >= 400) delete responses[status];

@@ -83,9 +83,9 @@ function tellDefault(schema: JsonSchema, io: 'input' | 'output'): void {
 
 /**
  * Finishes what schemas alone cannot say.
- * @param forOwnClient for the types of our own client, whose generator supports all constructs.
+ * @param isExact leaves out what is rewritten for common generators.
  */
-export function finish(document: object, routes: readonly Route[], forOwnClient = false): object {
+export function finish(document: object, routes: readonly Route[], isExact = false): object {
   const named = withOneJson(document as Document);
   const closed = new Set<Schema>();
   for (const route of routes) closeBody(named, route, closed);
@@ -94,8 +94,10 @@ export function finish(document: object, routes: readonly Route[], forOwnClient 
     const { anyOf, oneOf } = (named.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
     for (const alternative of anyOf ?? oneOf ?? []) addOlderNames(alternative);
   }
-  simplify(named);
-  if (!forOwnClient) adaptToGenerators(named);
+  if (!isExact) {
+    simplify(named);
+    adaptToGenerators(named);
+  }
   return named;
 }
 

@@ -14,8 +14,8 @@ import type { Access, Route } from './route.ts';
 export type OpenApiSettings = {
   readonly publicUrl: string;
   readonly version: string;
-  /** Whether it is for the types of our own client, whose generator supports all constructs. */
-  readonly forOwnClient?: boolean;
+  /** Whether the schemas are those of the program, without what is rewritten for common generators. */
+  readonly isExact?: boolean;
 };
 
 type Responses = ZodOpenApiOperationObject['responses'];
@@ -64,7 +64,7 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
       },
     },
   };
-  return finish(createDocument(document, OPTIONS), routes, settings.forOwnClient);
+  return finish(createDocument(document, OPTIONS), routes, settings.isExact);
 }
 
 /** RFC 9110 section 13.1.1, for the length of lists in practice. It is one string, since generators leave out headers of several types. */
