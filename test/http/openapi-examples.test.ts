@@ -224,11 +224,12 @@ describe('The examples of the API document', () => {
 
   it('verify it', async () => {
     const made = (await run('createPresentationRequest')).body;
-    const url = new URL(made.uri).searchParams.get('request_uri') ?? '';
-    examples.answered['request'] = lastSegment(url);
-    await open('fetchPresentationRequest');
+    const requestUrl = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
+    examples.answered['request'] = lastSegment(requestUrl(made.crossDeviceUri).replace(/\/cross-device$/, ''));
     await open('fetchCrossDeviceRequest');
     await open('fetchCrossDeviceRequestForWallet');
+    examples.answered['request'] = lastSegment(requestUrl(made.uri));
+    await open('fetchPresentationRequest');
     const asked = decode((await open('fetchPresentationRequestForWallet')).text);
     const vp_token = { pid: [bind(asked, held)] };
     examples.answered['encrypted response'] = await encrypt(asked, {
