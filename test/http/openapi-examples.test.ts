@@ -225,7 +225,9 @@ describe('The examples of the API document', () => {
   it('verify it', async () => {
     const made = (await run('createPresentationRequest')).body;
     const requestUrl = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
-    examples.answered['request'] = lastSegment(requestUrl(made.crossDeviceUri).replace(/\/cross-device$/, ''));
+    examples.answered['request'] = lastSegment(
+      requestUrl(made.crossDeviceUri).replace(/\/cross-device$/, ''),
+    );
     await open('fetchCrossDeviceRequest');
     await open('fetchCrossDeviceRequestForWallet');
     examples.answered['request'] = lastSegment(requestUrl(made.uri));
