@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Listener } from '../adapters/http/listener.ts';
 import type { Log } from '../application/ports/log.ts';
@@ -15,9 +15,26 @@ const OPTIONS = {
 } as const;
 const SWEEP_MS = 25;
 const MINUTE_MS = 60_000;
+/** A client that reads nothing for so long, although a response waits for it, loses its connection. */
+export const STALLED_MS = 120_000;
+const STALL_CHECK_MS = 30_000;
+/** Requests of one connection that wait for the one before them. A client that sends more at once loses its connection. */
+export const MAX_PIPELINED = 100;
 
 /** `keepAliveSeconds`: how long an idle connection stays open. */
 export type ConnectionLimits = { readonly maxConnections: number; readonly keepAliveSeconds: number };
+
+type Connection = {
+  /** The response that was begun last. */
+  latest: ServerResponse | undefined;
+  /** The response that is being made. */
+  serving: ServerResponse | undefined;
+  /** Begin the requests that arrived meanwhile. */
+  readonly waiting: (() => void)[];
+  /** How far the client had read when it was looked at last, and since when it has not read further. */
+  progress: string | undefined;
+  progressAt: number;
+};
 
 /** The HTTP server of one process, with connections of its own port or those that a supervisor hands over. */
 export class HttpServer {
@@ -27,7 +44,8 @@ export class HttpServer {
    * What is answered on each last. Not a set of answers: one that changes with each request leaves its old tables behind, which
    * live until old objects are collected, and all answers that ever stood in it with them.
    */
-  readonly #connections = new Map<Socket, { latest: ServerResponse | undefined }>();
+  readonly #connections = new Map<Socket, Connection>();
+  readonly #stallCheck: NodeJS.Timeout;
   #isClosing = false;
   #empty = () => {};
 
@@ -41,9 +59,10 @@ export class HttpServer {
     this.#server = createServer({ ...OPTIONS, ...made, keepAliveTimeout: keepAliveSeconds * 1000 });
     this.#server.maxConnections = maxConnections;
     this.#server.on('connection', (socket) => this.#watch(socket));
-    this.#server.on('request', (_request, response) => this.#note(response));
-    this.#server.on('request', listen);
+    this.#server.on('request', (request, response) => this.#serve(request, response, listen));
     this.#tellOfDroppedConnections();
+    this.#stallCheck = setInterval(() => this.closeStalled(performance.now()), STALL_CHECK_MS);
+    this.#stallCheck.unref();
   }
 
   /** @returns the port. */
@@ -58,6 +77,10 @@ export class HttpServer {
   expectConnections(): void {
     // From this event on Node watches the times of a server's connections.
     this.#server.emit('listening');
+  }
+
+  get maxConnections(): number {
+    return this.#server.maxConnections;
   }
 
   get connectionCount(): number {
@@ -90,7 +113,23 @@ export class HttpServer {
         this.#empty = done;
       });
     clearInterval(sweep);
+    clearInterval(this.#stallCheck);
     clearTimeout(timer);
+  }
+
+  /**
+   * Closes the connections of clients that have not read anything for `STALLED_MS` although a response waits for them. Otherwise
+   * they would keep their connection and the response in memory for ever.
+   * @param now milliseconds of a clock that does not jump.
+   */
+  closeStalled(now: number): void {
+    for (const [socket, connection] of this.#connections) {
+      const progress = progressOf(socket);
+      if (progress === undefined || progress !== connection.progress) {
+        connection.progress = progress;
+        connection.progressAt = now;
+      } else if (now - connection.progressAt >= STALLED_MS) socket.destroy();
+    }
   }
 
   #closeIdle(noticed: number): void {
@@ -98,15 +137,47 @@ export class HttpServer {
   }
 
   #watch(socket: Socket): void {
-    this.#connections.set(socket, { latest: undefined });
+    this.#connections.set(socket, {
+      latest: undefined,
+      serving: undefined,
+      waiting: [],
+      progress: undefined,
+      progressAt: 0,
+    });
     socket.once('close', () => {
       this.#connections.delete(socket);
       if (this.#connections.size === 0) this.#empty();
     });
   }
 
-  #note(response: ServerResponse): void {
-    const connection = this.#connections.get(response.req.socket);
+  /**
+   * Serves the requests of one connection one after the other. A client may send several without waiting for the responses
+   * (RFC 9112 section 9.3.2); started together they would take the places of other clients.
+   */
+  #serve(request: IncomingMessage, response: ServerResponse, listen: RequestListener): void {
+    const connection = this.#connections.get(request.socket);
+    this.#note(response, connection);
+    if (connection === undefined) {
+      listen(request, response);
+      return;
+    }
+    const begin = () => {
+      if (request.socket.destroyed) return;
+      connection.serving = response;
+      listen(request, response);
+    };
+    response.once('close', () => {
+      if (connection.latest === response) connection.latest = undefined;
+      if (connection.serving !== response) return;
+      connection.serving = undefined;
+      connection.waiting.shift()?.();
+    });
+    if (connection.serving === undefined) begin();
+    else if (connection.waiting.length < MAX_PIPELINED) connection.waiting.push(begin);
+    else request.socket.destroy();
+  }
+
+  #note(response: ServerResponse, connection: Connection | undefined): void {
     if (this.#isClosing) {
       // Who sent several at once is answered all of them: the connection ends with the answer that says so.
       if (connection?.latest !== undefined) goOnAfter(connection.latest);
@@ -114,9 +185,6 @@ export class HttpServer {
     }
     if (connection === undefined) return;
     connection.latest = response;
-    response.once('close', () => {
-      if (connection.latest === response) connection.latest = undefined;
-    });
   }
 
   /** Once a minute at most: whoever opens too many connections does not also fill the log. */
@@ -126,10 +194,20 @@ export class HttpServer {
       if (performance.now() - told < MINUTE_MS) return;
       told = performance.now();
       this.#log.warn(
-        `more than MAX_CONNECTIONS (${this.#server.maxConnections}) connections are open; new ones are closed`,
+        `more connections are open than this process accepts (${this.#server.maxConnections}, by MAX_CONNECTIONS and the limit of open files); new ones are closed`,
       );
     });
   }
+}
+
+/**
+ * Bytes that the system took from us for the client, in two counts.
+ * @returns undefined when nothing waits to be read.
+ */
+function progressOf(socket: Socket): string | undefined {
+  if (socket.writableLength === 0) return undefined;
+  const { _handle: handle } = socket as { readonly _handle?: { readonly writeQueueSize?: number } | null };
+  return `${socket.bytesWritten - socket.writableLength} ${handle?.writeQueueSize ?? 0}`;
 }
 
 /** The client is told so, and sends nothing more on it (RFC 9112 section 9.6). */

@@ -20,6 +20,12 @@ import { HttpServer } from './http-server.ts';
 import { startJobs } from './jobs.ts';
 import { withMasterSecrets } from './master-secrets.ts';
 import { openMetricsServer, servedMetrics } from './metrics-address.ts';
+import {
+  connectionWarning,
+  effectiveMaxConnections,
+  openFilesLimit,
+  RAISE_OPEN_FILES,
+} from './open-files.ts';
 import { openPlatform } from './platform.ts';
 import { currentRelease } from './release.ts';
 import { collectRoutes } from './routes.ts';
@@ -130,15 +136,18 @@ export async function startService(
         bodyMemory: settings.BODY_MEMORY * MEBIBYTE,
       },
     );
+    const filesLimit = openFilesLimit();
+    const tooFewFiles = connectionWarning(settings.MAX_CONNECTIONS, filesLimit);
+    if (tooFewFiles !== undefined) log.warn(`${tooFewFiles}; ${RAISE_OPEN_FILES}`);
     const connectionLimits = {
-      maxConnections: settings.MAX_CONNECTIONS,
+      maxConnections: effectiveMaxConnections(settings.MAX_CONNECTIONS, filesLimit),
       keepAliveSeconds: settings.KEEP_ALIVE_SECONDS,
     };
     const server = new HttpServer(listenerOf(router), connectionLimits, log);
     if (!listens) server.expectConnections();
     const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
     if (listens) await openMetricsServer(settings, telemetry.metricsText, closers);
-    const stopWatching = startWatching(container, settings, server);
+    const stopWatching = startWatching(container, server);
     const stopJobs = startJobs(container, { isScheduled: runsJobs });
     const stopNotes = startSealingNotes(container.get(Store), log);
     const database = placeOf(settings.DATABASE_URL);

@@ -77,7 +77,7 @@ export function watchStore(metrics: Metrics | undefined, { connections }: OrmSto
 }
 
 /** Looks at what changes by itself. @returns what ends that. */
-export function startWatching(container: Container, settings: Settings, server: HttpServer): () => void {
+export function startWatching(container: Container, server: HttpServer): () => void {
   const metrics = find(container, Metrics);
   if (metrics === undefined) return () => {};
   const draining = container.get(Draining);
@@ -87,7 +87,7 @@ export function startWatching(container: Container, settings: Settings, server: 
   metrics.watch('draining', () => ({ '': Number(draining.isUnderWay) }));
   metrics.watch('requests_waiting', () => ({ '': admission.waitingCount }));
   metrics.watch('http_connections', () => ({ '': server.connectionCount }));
-  metrics.watch('http_connections_limit', () => ({ '': settings.MAX_CONNECTIONS }));
+  metrics.watch('http_connections_limit', () => ({ '': server.maxConnections }));
   const checkHealth = container.get(CheckHealth);
   const look = () => void checkHealth.execute();
   look();

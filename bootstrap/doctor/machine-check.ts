@@ -3,6 +3,8 @@ import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import type { Settings } from '../../config/settings.ts';
+import { shareOfWorker } from '../../config/worker-share.ts';
+import { connectionWarning, openFilesLimit, RAISE_OPEN_FILES } from '../open-files.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
 
 const MIB = 1_048_576;
@@ -18,6 +20,8 @@ export type Machine = {
   /** What this process may have, of the container or of the machine. */
   readonly memoryMib: number;
   readonly heapMib: number;
+  /** How many files this process may have open at once; undefined for no limit. */
+  readonly filesLimit: number | undefined;
   /** Free for this account in a folder. */
   readonly diskMib: (folder: string) => number;
   /** Whether this account may write there. */
@@ -30,6 +34,7 @@ export function thisMachine(): Machine {
     nodeVersion: process.versions.node,
     memoryMib: Math.floor((limit > 0 ? Math.min(limit, totalmem()) : totalmem()) / MIB),
     heapMib: Math.floor(getHeapStatistics().heap_size_limit / MIB),
+    filesLimit: openFilesLimit(),
     diskMib(folder) {
       const { bavail, bsize } = statfsSync(folder);
       return Math.floor((bavail * bsize) / MIB);
@@ -39,7 +44,12 @@ export function thisMachine(): Machine {
 }
 
 export function checkMachine(settings: Settings, machine = thisMachine()): readonly Finding[] {
-  return [checkNode(machine), checkMemory(settings, machine), checkDisk(settings, machine)];
+  return [
+    checkNode(machine),
+    checkMemory(settings, machine),
+    checkOpenFiles(settings, machine),
+    checkDisk(settings, machine),
+  ];
 }
 
 function checkNode({ nodeVersion }: Machine): Finding {
@@ -65,6 +75,15 @@ function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: 
   return needed > machine.memoryMib * 0.8
     ? warning('memory', sizes, 'leave a fifth for the system')
     : ok('memory', sizes);
+}
+
+/** Every worker has the limit for itself, and its part of MAX_CONNECTIONS. */
+function checkOpenFiles(settings: Settings, { filesLimit }: Machine): Finding {
+  const ofProcess = settings.WORKERS > 1 ? shareOfWorker(settings).MAX_CONNECTIONS : settings.MAX_CONNECTIONS;
+  const message = connectionWarning(ofProcess, filesLimit);
+  return message === undefined
+    ? ok('open files', `a process may have ${filesLimit ?? 'any number of'} files open`)
+    : warning('open files', message, RAISE_OPEN_FILES);
 }
 
 /** SQLite grows there; with PostgreSQL it is noted there how far the database was. */

@@ -90,6 +90,7 @@ describe('the doctor, about the machine', () => {
     nodeVersion: '24.21.0',
     memoryMib: 4_096,
     heapMib: 2_048,
+    filesLimit: 1_048_576,
     diskMib: () => 50_000,
     isWritable: () => true,
   };
@@ -102,7 +103,7 @@ describe('the doctor, about the machine', () => {
     findings.find((finding) => finding.check === check)?.outcome;
 
   it('is content with one that suffices', () => {
-    expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok', 'ok', 'ok']);
+    expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok', 'ok', 'ok', 'ok']);
   });
 
   for (const [check, outcome, machine, changes] of [
@@ -113,6 +114,9 @@ describe('the doctor, about the machine', () => {
     ['memory', 'warning', { memoryMib: 400 }, {}],
     ['memory', 'warning', { memoryMib: 65_536 }, { CACHE_MEMORY: '2000' }],
     ['memory', 'fault', {}, { WORKERS: '32', DATABASE_URL: VALID.DATABASE_URL }],
+    ['open files', 'warning', { filesLimit: 1_024 }, {}],
+    ['open files', 'ok', { filesLimit: 1_024 }, { MAX_CONNECTIONS: '500' }],
+    ['open files', 'ok', { filesLimit: undefined }, {}],
     ['disk', 'fault', { diskMib: () => 20 }, {}],
     ['disk', 'warning', { diskMib: () => 1_000 }, {}],
     ['disk', 'fault', { isWritable: () => false }, {}],
