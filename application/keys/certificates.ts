@@ -1,3 +1,4 @@
+import { describeCertificateRequest } from '../../domain/audit/describe-change.ts';
 import { writePem } from '../../domain/formats/der/pem.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
@@ -8,7 +9,7 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { changeOwnAlone } from '../own-changes.ts';
+import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
@@ -160,7 +161,10 @@ export class RequestCertificate extends needs({
   certificateAuthority: CertificateAuthority,
   settings: ServiceSettings,
 }) {
-  /** @returns a PKCS#10 request (RFC 2986) for the active key as PEM. @throws Failure `not_found`. */
+  /**
+   * Signs a request with the active key and records it in the audit log.
+   * @returns PKCS#10 (RFC 2986) as PEM. @throws Failure `not_found`.
+   */
   async execute(caller: TenantCaller, id: string, wanted: CertificateSigningRequest): Promise<string> {
     const { store, certificateAuthority, settings } = this.ports;
     const { chain, all } = await store.forTenant(caller.tenantId, async ({ keyChains }) => ({
@@ -183,6 +187,7 @@ export class RequestCertificate extends needs({
       },
       signingKey(caller.tenantId, active.key),
     );
+    await changeOwn(store, caller, async ({ audit }) => audit.note(describeCertificateRequest(id, request)));
     return writePem('CERTIFICATE REQUEST', request);
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeRegistrationRequest } from '../../domain/audit/describe-change.ts';
 import type { IssuedRegistrationCertificate } from '../../domain/registrar/registrar-api.ts';
 import {
   certificateFor,
@@ -12,8 +13,10 @@ import { invalidInput } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
+import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Registrar } from '../ports/registrar.ts';
+import { Store } from '../ports/store.ts';
 import { assertMaySee } from '../verification/presentation-configurations.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { requireAccount } from './registrar-account.ts';
@@ -48,11 +51,13 @@ type Obtained = Pick<IssuedRegistrationCertificate, 'jwt'> & Partial<IssuedRegis
 
 /** Has the registrar issue a registration certificate, or look one up, or checks one that was obtained elsewhere. */
 export class ObtainRegistrationCertificate extends needs({
+  store: Store,
   clock: Clock,
   registrar: Registrar,
   registrationCertificateChecker: RegistrationCertificateChecker,
 }) {
   /**
+   * What the registrar is asked for is recorded in the audit log.
    * @throws Failure `invalid_input` for what the registrar does not know or refuses and for a certificate that
    *   cannot be used, `conflict` without a registrar, `unavailable` when it does not answer.
    */
@@ -60,7 +65,7 @@ export class ObtainRegistrationCertificate extends needs({
     caller: TenantCaller,
     { presentationConfigurationId, ...order }: RegistrationCertificateOrder,
   ): Promise<ObtainedRegistrationCertificate> {
-    const { clock, registrar, registrationCertificateChecker } = this.ports;
+    const { store, clock, registrar, registrationCertificateChecker } = this.ports;
     const { configured } = caller;
     const { dcql_query: query, purpose } = (await configurationOf(caller, presentationConfigurationId)) ?? {};
     const request = certificateFor(order, purpose);
@@ -73,6 +78,8 @@ export class ObtainRegistrationCertificate extends needs({
             path: '',
           })
         : { jwt: request.jwt };
+    if (request.jwt === undefined)
+      await changeOwn(store, caller, async ({ audit }) => audit.note(describeRegistrationRequest(issued.id)));
     const path = request.jwt === undefined ? '' : 'jwt';
     try {
       const { jwt, id, relyingPartyId } = issued;

@@ -38,6 +38,8 @@ export const AUDIT_ACTIONS = [
   'removed',
   /** A key chain got another key, a client another secret. */
   'rotated',
+  /** A certificate for a key was requested; the request is signed by the key. */
+  'requested',
   /** A trust list was signed anew as it was. */
   'renewed',
   /** A client's new secret was handed over, or came too late to be. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Client } from '../clients/client.ts';
 import { type AuditedKind, resourceOf } from '../resources.ts';
 import { canonicalJson, type Json } from '../shared/json.ts';
@@ -108,6 +109,20 @@ export function describeHeldList({
 export function describeConfirmedSigner(list: string, fingerprint: string): AuditChange {
   const changes = [{ member: 'signer', after: fingerprint }];
   return { action: 'confirmed', kind: 'followed-trust-list', target: list, changes };
+}
+
+/** @param request PKCS#10 as base64 of its DER. */
+export function describeCertificateRequest(keyChainId: string, request: string): AuditChange {
+  const changes = [
+    { member: 'requestSha256', after: hash('sha256', Buffer.from(request, 'base64'), 'base64url') },
+  ];
+  return { action: 'requested', kind: 'key-chain', target: keyChainId, changes };
+}
+
+/** @param id of the registration certificate at the registrar, where that tells one. */
+export function describeRegistrationRequest(id: string | undefined): AuditChange {
+  const changes = id === undefined ? [] : [{ member: 'registrationCertificate', after: id }];
+  return { action: 'requested', kind: 'registrar-configuration', target: 'default', changes };
 }
 
 export function describeSessionRemoval(sessionId: string): AuditChange {

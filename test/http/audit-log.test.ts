@@ -33,6 +33,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'PATCH /key-chain/:id': ['changed key-chain'],
   'DELETE /key-chain/:id': ['removed key-chain'],
   'POST /key-chain/:id/rotate': ['rotated key-chain'],
+  'POST /key-chain/:id/csr': ['requested key-chain'],
+  'POST /certs/:certId/csr': ['requested key-chain'],
   'POST /key': ['created key-chain'],
   'DELETE /key/:id': ['removed key-chain'],
   'POST /certs': ['created key-chain'],
@@ -72,17 +74,15 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'DELETE /registrar/config': ['removed registrar-configuration'],
   'PATCH /webhook-secret': ['changed webhook-secret'],
   'POST /webhook-secret/rotate': ['rotated webhook-secret'],
+  'POST /registrar/registration-certificate': ['requested registrar-configuration'],
   'POST /registrar/access-certificate': ['changed key-chain'],
 };
 
-/** Calls that change no configuration: traffic of the backends, what is tried, and requests of certificates that nothing keeps. */
+/** Calls that change no configuration: traffic of the backends, and what is tried. */
 const UNLOGGED: ReadonlySet<string> = new Set([
   'POST /issuer/offer',
   'POST /verifier/offer',
   'POST /verifier/config/:id/try',
-  'POST /registrar/registration-certificate',
-  'POST /key-chain/:id/csr',
-  'POST /certs/:certId/csr',
   // Those of the service have tests of their own below.
   'POST /tenant',
   'DELETE /tenant/:id',

@@ -23,6 +23,7 @@ export const ACTIONS = [
   'changed',
   'removed',
   'rotated',
+  'requested',
   'renewed',
   'fetched',
   'expired',
