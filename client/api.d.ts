@@ -1653,7 +1653,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether the service and what it depends on work */
+    /**
+     * Whether the service and what it depends on work
+     * @description Needs no token. With the token of a client that manages tenants, each key provider is listed as `key-provider/<name>`; otherwise all of them are one part, `key-providers`.
+     */
     get: operations["getHealth"];
     put?: never;
     post?: never;
@@ -5605,7 +5608,7 @@ export interface components {
       /** @description Client id, or `system` for the service itself */
       actor: string;
       /** @enum {string} */
-      action: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+      action: "created" | "changed" | "removed" | "rotated" | "requested" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
       /** @enum {string} */
       kind: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
       /** @description Id of the thing */
@@ -9537,7 +9540,7 @@ export interface operations {
         kind?: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
         /** @description Id of the thing */
         target?: string;
-        action?: "created" | "changed" | "removed" | "rotated" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
+        action?: "created" | "changed" | "removed" | "rotated" | "requested" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
         /**
          * @description Only entries of this time or later
          * @example 2026-01-01T00:00:00Z

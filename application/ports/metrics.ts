@@ -35,7 +35,10 @@ export const WATCHED = {
   database_connections: ['state', 'Connections to PostgreSQL: in use, idle, and requests that wait for one'],
   database_connections_limit: [undefined, 'DATABASE_POOL of this process'],
   http_connections: [undefined, 'Connections of callers that are open'],
-  http_connections_limit: [undefined, 'Connections that this process accepts, by MAX_CONNECTIONS and the limit of open files'],
+  http_connections_limit: [
+    undefined,
+    'Connections that this process accepts, by MAX_CONNECTIONS and the limit of open files',
+  ],
   requests_waiting: [undefined, 'Requests that wait for a place, see REQUESTS_AT_ONCE'],
   cache_bytes: ['cache', 'Bytes in caches, roughly'],
   heap_limit_bytes: [undefined, 'Bytes that the heap of this process may have'],

@@ -269,7 +269,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     await createTenant({ id: 'acme', ...{ name: 'Acme', roles: TENANT_ROLES } });
     const { status, body } = await health();
     expect([status, body.status]).to.deep.equal([200, 'ok']);
-    expect(body.info['key-provider/house']).to.deep.equal({ status: 'up' });
+    expect(body.info['key-providers']).to.deep.equal({ status: 'up' });
     expect(await placesOf('acme')).to.deep.equal(['local']);
     expect(await placesOf('bank')).to.deep.equal(['house']);
     const names = listed.match(/^bank\.[\w-]+\.es256$/gm) ?? [];
@@ -292,7 +292,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
 
   it('lead to a tenant whose keys are in an HSM', async () => {
     await follow('HSM');
-    expect((await health()).body.info['key-provider/hsm']).to.deep.equal({ status: 'up' });
+    expect((await health()).body.info['key-providers']).to.deep.equal({ status: 'up' });
     expect(await placesOf('mint')).to.deep.equal(['hsm']);
     expect((await sign('mint')).status).to.equal(200);
     const [{ externalKeyId } = { externalKeyId: '' }] = await chainsOf('mint');
@@ -346,7 +346,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
       expect((await sign('bank')).status).to.equal(200);
       await until(async () => (await health()).body.status === 'degraded');
       const { status, body } = await health();
-      expect([status, body.error]).to.deep.equal([200, { 'key-provider/house': { status: 'down' } }]);
+      expect([status, body.error]).to.deep.equal([200, { 'key-providers': { status: 'down' } }]);
       const providers = (await call('acme', 'GET', '/key-chain/providers')).body as { status: string }[];
       expect(providers.map((provider) => provider.status)).to.deep.equal(['up', 'down']);
       await logged(/"dependency":"key-provider\/house".*it is sealed; unseal it/);

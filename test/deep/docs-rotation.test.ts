@@ -103,7 +103,7 @@ describe('the commands of the page for operators that exchange secrets of others
     const providers = { local: { type: 'local' }, house };
     writeFileSync(join(machine.folder, 'data/kms.json'), JSON.stringify({ providers }));
     await type('systemctl restart vidimus');
-    expect(await partOf('key-provider/house')).to.equal('up');
+    expect(await partOf('key-providers')).to.equal('up');
     expect(await follow('The login at Vault')).to.match(/^true$/m);
     expect(machine.setting('VAULT_SECRET_ID')).to.not.equal(data.secret_id);
     const login = { role_id: 'vidimus', secret_id: data.secret_id };

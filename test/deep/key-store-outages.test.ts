@@ -156,7 +156,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
         await until(async () => (await health()).body.status === 'degraded');
         const seen = await health();
         expect(seen.status, seen.text).to.equal(200);
-        expect(seen.body.error).to.have.property('key-provider/house');
+        expect(seen.body.error).to.have.property('key-providers');
       } finally {
         await end();
       }

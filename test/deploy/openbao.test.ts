@@ -108,7 +108,7 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
     await answers(service, `http://127.0.0.1:${port}/health`);
     const calls = callsTo(`http://127.0.0.1:${port}`);
     const health = await calls.call('GET', '/health');
-    expect(health.body.details).to.deep.include({ 'key-provider/house': { status: 'up' } });
+    expect(health.body.details).to.deep.include({ 'key-providers': { status: 'up' } });
     const { token } = await createTenant(calls, 'acme', { kms: 'house' });
     const { body: chains } = await calls.call('GET', '/key-chain', { token });
     expect(chains.length).to.be.greaterThan(0);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AuthenticateClient } from '../../../application/clients/authenticate-client.ts';
 import { CheckHealth, CheckReadiness, type Health } from '../../../application/health/check-health.ts';
 import { issuerIdentifier, type Release, ServiceSettings } from '../../../application/ports/settings.ts';
 import { isNavigation } from '../negotiation.ts';
@@ -38,10 +39,27 @@ export const ServiceView = z
   })
   .meta({ id: 'Service' });
 
+/** Prefix of the parts that are named by an operator. */
+const KEY_PROVIDER = 'key-provider/';
+
+/**
+ * Joins the key providers into one part: their names tell strangers where the keys are.
+ * @returns the part `key-providers` is up when all of them are.
+ */
+function withoutProviderNames(probes: Health['probes']): Health['probes'] {
+  const providers = probes.filter(({ name }) => name.startsWith(KEY_PROVIDER));
+  if (providers.length === 0) return probes;
+  const others = probes.filter((probe) => !providers.includes(probe));
+  return [...others, { name: 'key-providers', up: providers.every(({ up }) => up) }];
+}
+
+/** @param showsNames whether key providers are listed by name, which only operators may see. */
 export function toHealthView(
-  { healthy, degraded, probes }: Health,
+  { healthy, degraded, probes: all }: Health,
   release: Release,
+  { showsNames }: { readonly showsNames: boolean },
 ): z.infer<typeof HealthView> {
+  const probes = showsNames ? all : withoutProviderNames(all);
   const pick = (wanted: readonly boolean[]) =>
     Object.fromEntries(
       probes
@@ -57,11 +75,30 @@ export function toHealthView(
   };
 }
 
+/** Whether a request comes from a client that manages tenants. A token that cannot be verified now is no error: the route is public. */
+async function isOperator(
+  authenticateClient: AuthenticateClient,
+  authorization: string | undefined,
+): Promise<boolean> {
+  const [, token] = /^bearer (\S+)$/i.exec(authorization ?? '') ?? [];
+  if (token === undefined) return false;
+  try {
+    return (await authenticateClient.execute(token)).tenantId === null;
+  } catch {
+    return false;
+  }
+}
+
 const common = { tag: 'Service', surface: 'admin', access: 'public', method: 'get' } as const;
 
 export const serviceRoutes = family(
-  { checkHealth: CheckHealth, checkReadiness: CheckReadiness, settings: ServiceSettings },
-  ({ checkHealth, checkReadiness, settings }) => [
+  {
+    checkHealth: CheckHealth,
+    checkReadiness: CheckReadiness,
+    settings: ServiceSettings,
+    authenticateClient: AuthenticateClient,
+  },
+  ({ checkHealth, checkReadiness, settings, authenticateClient }) => [
     route({
       ...common,
       path: '/',
@@ -82,10 +119,14 @@ export const serviceRoutes = family(
       ...common,
       path: '/health',
       summary: 'Whether the service and what it depends on work',
+      description:
+        'Needs no token. With the token of a client that manages tenants, each key provider is listed as `key-provider/<name>`; otherwise ' +
+        'all of them are one part, `key-providers`.',
       responses: { 200: HealthView, 503: HealthView },
-      async handle() {
+      async handle({ request }) {
         const health = await checkHealth.execute();
-        return reply(health.healthy ? 200 : 503, toHealthView(health, settings.release));
+        const showsNames = await isOperator(authenticateClient, request.headers.authorization);
+        return reply(health.healthy ? 200 : 503, toHealthView(health, settings.release, { showsNames }));
       },
     }),
     route({
@@ -102,7 +143,8 @@ export const serviceRoutes = family(
       responses: { 200: HealthView, 503: HealthView },
       async handle() {
         const health = await checkReadiness.execute();
-        return reply(health.healthy ? 200 : 503, toHealthView(health, settings.release));
+        const view = toHealthView(health, settings.release, { showsNames: false });
+        return reply(health.healthy ? 200 : 503, view);
       },
     }),
   ],

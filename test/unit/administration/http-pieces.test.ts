@@ -102,7 +102,8 @@ describe('Health', () => {
     const check = new CheckHealth({ probes, draining: new Draining(), log: aWorld().log });
     const [health] = await Promise.all([check.execute(), check.execute()]);
     expect(runs).to.equal(1);
-    expect(toHealthView(health, { version: '0.2.0', commit: null })).to.deep.equal({
+    const view = toHealthView(health, { version: '0.2.0', commit: null }, { showsNames: false });
+    expect(view).to.deep.equal({
       version: '0.2.0',
       commit: null,
       status: 'error',
@@ -112,6 +113,28 @@ describe('Health', () => {
     });
     await check.execute();
     expect(runs).to.equal(2);
+  });
+
+  it('names key providers for operators alone', () => {
+    const probes = [
+      { name: 'database', up: true },
+      { name: 'key-provider/house', up: true },
+      { name: 'key-provider/hsm-vault-7', up: false },
+    ];
+    const viewFor = (showsNames: boolean) =>
+      toHealthView(
+        { healthy: true, degraded: true, probes },
+        { version: '0.2.0', commit: null },
+        { showsNames },
+      );
+    expect(viewFor(false).details).to.deep.equal({
+      database: { status: 'up' },
+      'key-providers': { status: 'down' },
+    });
+    expect(JSON.stringify(viewFor(false)))
+      .to.not.include('house')
+      .and.not.include('hsm');
+    expect(viewFor(true).error).to.deep.equal({ 'key-provider/hsm-vault-7': { status: 'down' } });
   });
 
   it('asks what rests again when it says that something changed, also while it was asked', async () => {
