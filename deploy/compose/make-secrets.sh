@@ -26,6 +26,10 @@ VAULT_SECRET_ID=$(random 24)
 END
 fi
 
+if keep "$secrets/postgres-admin-password"; then
+  printf '%s' "$(random 24)" > "$secrets/postgres-admin-password"
+fi
+
 # To try it with: wallets trust none that signs itself. Put that of an authority in its place.
 if keep "$secrets/tls-key.pem"; then
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 90 -subj "/CN=$host" \

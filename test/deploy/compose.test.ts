@@ -10,6 +10,8 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { checkDefaults } from '../../bootstrap/doctor/defaults-check.ts';
 import { isSetting, readSettings } from '../../config/settings.ts';
+import { databases, openRaw } from '../support/databases.ts';
+import { folderOfTools } from '../support/dump-tools.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
 const text = readFileSync(join(DEPLOY, 'compose.yaml'), 'utf8');
@@ -153,6 +155,39 @@ describe('The compose file', () => {
     for (const { file } of Object.values(compose.secrets))
       expect(statSync(join(folder, file)).size, file).to.be.greaterThan(0);
     expect(statSync(join(folder, 'compose/secrets')).mode & 0o777).to.equal(0o700);
+  });
+
+  it('creates a database user that owns its database and may do nothing else', async function () {
+    const database = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (database === undefined) return this.skip();
+    const { hostname, port, username } = new URL(database.url);
+    const admin = await openRaw(database.url);
+    try {
+      makeSecrets();
+      execFileSync(join(folder, 'compose/create-user.sh'), {
+        stdio: 'pipe',
+        env: {
+          PATH: `${folderOfTools()}:${process.env['PATH']}`,
+          PGHOST: hostname,
+          PGPORT: port,
+          POSTGRES_USER: username,
+          VIDIMUS_PASSWORD_FILE: join(folder, 'compose/secrets/postgres-password'),
+        },
+      });
+      const [rights] = await admin.run(
+        `select rolsuper or rolcreatedb or rolcreaterole or rolreplication or rolbypassrls as "mayMore",
+           pg_get_userbyid(datdba) as owner, has_database_privilege('public', 'vidimus', 'connect') as "isOpen"
+         from pg_roles, pg_database where rolname = 'vidimus' and datname = 'vidimus'`,
+      );
+      expect(rights).to.deep.equal({ mayMore: false, owner: 'vidimus', isOpen: false });
+    } finally {
+      await admin.run('drop database if exists vidimus');
+      await admin.run('drop role if exists vidimus');
+      await admin.close();
+      await database.drop();
+    }
   });
 
   it('keeps secrets that are there', () => {

@@ -23,6 +23,11 @@ type Manifest = {
   readonly spec: Readonly<Record<string, unknown>>;
 };
 
+type Egress = {
+  readonly to?: readonly { readonly ipBlock?: { readonly cidr: string } }[];
+  readonly ports: readonly { readonly port: number }[];
+};
+
 describe('The chart', function () {
   this.timeout(60_000);
   let folder: string;
@@ -166,6 +171,16 @@ describe('The chart', function () {
     });
     expect(volumes.map(({ name }) => name)).to.deep.equal(['data', 'tmp']);
     expect(token).to.equal(false);
+  });
+
+  it('lets the service call names, https and private networks, and no port anywhere else', () => {
+    const [policy] = manifests().filter(({ kind }) => kind === 'NetworkPolicy');
+    const egress = policy?.spec['egress'] as Egress[];
+    for (const { to = [], ports } of egress) {
+      expect(to, JSON.stringify(ports)).to.not.deep.equal([]);
+      const isOpen = to.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0' || ipBlock?.cidr === '::/0');
+      if (isOpen) expect(ports.map(({ port }) => port)).to.deep.equal([443]);
+    }
   });
 
   it('leaves user and groups to OpenShift when they are null, and still runs without root', () => {
