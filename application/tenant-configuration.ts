@@ -92,25 +92,33 @@ export class TenantConfiguration {
   }
 
   /** As they were written. */
-  writtenCredentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
-    return this.#listed('credentials', ({ credentialConfigurations }) => credentialConfigurations);
+  async writtenCredentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
+    return (await this.credentialListing()).documents;
+  }
+
+  /** The same, for `relist` in a transaction that needs all of them: it then reads those alone that changed meanwhile. */
+  credentialListing(): Promise<Listing<CredentialConfiguration>> {
+    return this.#listing('credentials', ({ credentialConfigurations }) => credentialConfigurations);
   }
 
   /** What the tenant issues: as configured, and as its profile demands. */
-  credentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
-    if (!holdsTo(this.profile, 'eu')) return this.writtenCredentialConfigurations();
-    return this.derive('credentials/effective', async () => {
-      const { profile } = this;
-      return (await this.writtenCredentialConfigurations()).map((one) => effectiveCredential(one, profile));
-    });
+  async credentialConfigurations(): Promise<readonly CredentialConfiguration[]> {
+    const { profile } = this;
+    const written = await this.writtenCredentialConfigurations();
+    return holdsTo(profile, 'eu') ? effectiveUnderEu(written) : written;
   }
 
   async credentialConfiguration(id: string): Promise<CredentialConfiguration | undefined> {
-    return (await this.#byId('credentials', () => this.credentialConfigurations())).get(id);
+    return byId(await this.credentialConfigurations()).get(id);
   }
 
-  presentationConfigurations(): Promise<readonly PresentationConfiguration[]> {
-    return this.#listed('presentations', ({ presentationConfigurations }) => presentationConfigurations);
+  async presentationConfigurations(): Promise<readonly PresentationConfiguration[]> {
+    return (await this.presentationListing()).documents;
+  }
+
+  /** The same, for `relist` in a transaction that needs all of them. */
+  presentationListing(): Promise<Listing<PresentationConfiguration>> {
+    return this.#listing('presentations', ({ presentationConfigurations }) => presentationConfigurations);
   }
 
   /** Alone: a request needs one of them, and a tenant may have thousands. */
@@ -135,7 +143,7 @@ export class TenantConfiguration {
 
   /** The oldest first. */
   async keyChains(): Promise<readonly KeyChain[]> {
-    const chains = await this.#listed('keyChains', ({ keyChains }) => keyChains);
+    const { documents: chains } = await this.#listing('keyChains', ({ keyChains }) => keyChains);
     return this.derive('keyChains/by-age', () =>
       chains.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime()),
     );
@@ -198,24 +206,13 @@ export class TenantConfiguration {
     return (kept.isOf(document) ? kept : this.#make(name, make)).value;
   }
 
-  #byId<T extends { readonly id: string }>(
-    kind: string,
-    list: () => Promise<readonly T[]>,
-  ): Promise<Map<string, T>> {
-    return this.derive(
-      `${kind}/by-id`,
-      async () => new Map((await list()).map((entry) => [entry.id, entry])),
-    );
-  }
-
   /** After a change of one of them, that one is read and the others stay. */
-  async #listed<T>(
+  #listing<T>(
     kind: ConfiguredKind,
     of: (repositories: TenantReader) => Pick<Documents<T>, 'relist'>,
-  ): Promise<readonly T[]> {
+  ): Promise<Listing<T>> {
     const former = this.#memory.former(this.tenantId, kind) as Promise<Listing<T>> | undefined;
-    const read = async (repositories: TenantReader) => of(repositories).relist(await former);
-    return (await this.#once(kind, read)).documents;
+    return this.#once(kind, async (repositories) => of(repositories).relist(await former));
   }
 
   #once<T>(kind: ConfiguredKind, read: (repositories: TenantReader) => Promise<T>): Promise<T> {
@@ -247,4 +244,22 @@ export class TenantConfiguration {
       for (const underWay of this.#underWay) underWay.add(kind);
     }
   }
+}
+
+// What follows from a list is kept beside it. In the memory of configurations it would count the same documents again, and with
+// some hundred of them one would displace the other.
+const BY_ID = new WeakMap<object, ReadonlyMap<string, unknown>>();
+const UNDER_EU = new WeakMap<object, readonly CredentialConfiguration[]>();
+
+function effectiveUnderEu(written: readonly CredentialConfiguration[]): readonly CredentialConfiguration[] {
+  const effective = UNDER_EU.get(written) ?? written.map((one) => effectiveCredential(one, 'eu'));
+  UNDER_EU.set(written, effective);
+  return effective;
+}
+
+function byId<T extends { readonly id: string }>(list: readonly T[]): ReadonlyMap<string, T> {
+  const known = BY_ID.get(list) as ReadonlyMap<string, T> | undefined;
+  const found = known ?? new Map(list.map((entry) => [entry.id, entry]));
+  BY_ID.set(list, found);
+  return found;
 }

@@ -121,7 +121,8 @@ async function put(
   next: (before: CredentialConfiguration | undefined) => Written,
 ): Promise<WrittenCredentialConfiguration> {
   const now = clock.now();
-  const known = (await caller.configured.writtenCredentialConfigurations()).find((one) => one.id === id);
+  const listing = await caller.configured.credentialListing();
+  const known = listing.documents.find((one) => one.id === id);
   // A registrar may be asked, so before the transaction.
   await issuerRegistration.checkType(caller, next(known).body, now);
   return changeOwnAlone(store, caller, async (repositories) => {
@@ -145,7 +146,7 @@ async function put(
     const kept = keepSecrets(credentialConfigurationResource, body, before);
     const stored = { ...kept, createdAt: before?.createdAt ?? now, updatedAt: now };
     const configuration = withFrozenType(stored, before, caller.configured.issuer);
-    const all = await credentialConfigurations.list();
+    const { documents: all } = await credentialConfigurations.relist(listing);
     if (isWritten('config', 'vct')) assertScopeOfOneType(configuration, all, caller);
     assertOwnCredential(caller, { after: configuration, before, all, chains, now });
     await credentialConfigurations.put(configuration);

@@ -157,11 +157,12 @@ export class DeletePresentationConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`, or `conflict` while a credential is issued only after this presentation. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     assertMaySee(caller, id);
+    const listing = await caller.configured.credentialListing();
     await changeOwnAlone(
       this.ports.store,
       caller,
       async ({ presentationConfigurations, credentialConfigurations }) => {
-        assertNotAskedFor(id, await credentialConfigurations.list(), caller);
+        assertNotAskedFor(id, (await credentialConfigurations.relist(listing)).documents, caller);
         await presentationConfigurations.remove(id);
       },
     );
