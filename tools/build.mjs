@@ -29,7 +29,7 @@ const PROGRAMS = [
   'bootstrap/commands/*.ts',
   'tools/attack/main.ts',
   'adapters/kms/pkcs11/session-worker.ts',
-  'adapters/xml/xml-worker.ts',
+  'bootstrap/workers/trust-list-thread.ts',
   'adapters/persistence/migrations/{postgres,sqlite}/*.ts',
 ];
 /**

@@ -27,26 +27,36 @@ export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
   const pins = new Set<string>();
   const authorities = new Set<string>();
   const bySubject = new Map<string, string[]>();
-  for (const { certificate: base64, pin = false } of anchors) {
-    const certificate = parse(base64);
-    if (certificate === undefined) continue;
+  const ids: string[] = [];
+  for (const { certificate: base64, pin = false, ...facts } of anchors) {
+    const read = readFacts(base64, facts);
+    if (read === undefined) continue;
+    const { hash: fingerprint, authority } = read;
+    ids.push(pin ? `pin ${fingerprint}` : fingerprint);
     if (pin) {
-      unconditional.add(certificate.hash);
+      unconditional.add(fingerprint);
       continue;
     }
-    if (!isCa(certificate)) {
-      pins.add(certificate.hash);
+    if (authority === null) {
+      pins.add(fingerprint);
       continue;
     }
-    authorities.add(certificate.hash);
-    const subject = normalizeName(certificate.subject);
-    const alike = bySubject.get(subject) ?? [];
-    bySubject.set(subject, alike);
+    authorities.add(fingerprint);
+    const alike = bySubject.get(authority) ?? [];
+    bySubject.set(authority, alike);
     alike.push(base64);
   }
-  const texts = anchors.map(({ certificate, pin = false }) => (pin ? `pin ${certificate}` : certificate));
-  const id = hash('sha256', texts.join('|'), 'base64url');
-  return { id, unconditional, pins, authorities, bySubject };
+  return { id: hash('sha256', ids.join('|'), 'base64url'), unconditional, pins, authorities, bySubject };
+}
+
+type Facts = { readonly hash: string; readonly authority: string | null };
+
+/** Thousands of certificates of lists were read with their lists; to parse them here would hold up all requests. */
+function readFacts(base64: string, { hash: fingerprint, authority }: Partial<Facts>): Facts | undefined {
+  if (fingerprint !== undefined && authority !== undefined) return { hash: fingerprint, authority };
+  const certificate = parse(base64);
+  if (certificate === undefined) return undefined;
+  return { hash: certificate.hash, authority: isCa(certificate) ? normalizeName(certificate.subject) : null };
 }
 
 /** @param base64 DER, standard base64. */

@@ -1,11 +1,11 @@
-import { constants, createPublicKey, verify } from 'node:crypto';
+import { constants, type KeyObject, verify } from 'node:crypto';
 
 const MORE = 'http://www.w3.org/2001/04/xmldsig-more#';
 const PSS = 'http://www.w3.org/2007/05/xmldsig-more#';
 
 type Algorithm = { readonly key: 'rsa' | 'ec'; readonly hash: string; readonly padding?: number };
 
-/** What a signature may be made with (ETSI TS 119 312): nothing with SHA-1, and nothing with a shared secret. */
+/** Signature methods that are accepted (ETSI TS 119 312): nothing with SHA-1, and nothing with a shared secret. */
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   ...Object.fromEntries(
     ['256', '384', '512'].flatMap((bits): [string, Algorithm][] => [
@@ -21,24 +21,15 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
 
 export const SIGNATURE_METHODS: readonly string[] = Object.keys(ALGORITHMS);
 
-/** The form in which `xml-crypto` wants to be given them; it makes one for each signature. */
-export const SIGNATURE_ALGORITHMS = Object.fromEntries(
-  Object.entries(ALGORITHMS).map(([name, algorithm]) => [name, verifierOf(name, algorithm)]),
-);
-
-function verifierOf(name: string, { key: kind, hash, padding }: Algorithm) {
-  return class {
-    getAlgorithmName = () => name;
-    getSignature = (): never => {
-      throw new Error('nothing is signed here');
-    };
-    verifySignature = (signed: string, pem: unknown, value: string): boolean => {
-      const key = createPublicKey(String(pem));
-      if (key.asymmetricKeyType !== kind) return false;
-      const options = padding === undefined ? {} : { padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
-      // XML Signature section 6.4.3: r and s, one after the other
-      const how = { key, dsaEncoding: 'ieee-p1363' as const, ...options };
-      return verify(hash, Buffer.from(signed, 'utf8'), how, Buffer.from(value, 'base64'));
-    };
-  };
+/**
+ * @param method a URI of `SIGNATURE_METHODS`; any other one, and one of another kind of key, verifies nothing.
+ * @param signed canonical form of SignedInfo.
+ */
+export function verifySignatureValue(method: string, key: KeyObject, signed: string, value: Buffer): boolean {
+  const algorithm = Object.hasOwn(ALGORITHMS, method) ? ALGORITHMS[method] : undefined;
+  if (algorithm === undefined || key.asymmetricKeyType !== algorithm.key) return false;
+  const { hash, padding } = algorithm;
+  const options = padding === undefined ? {} : { padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+  // XML Signature section 6.4.3: r and s, one after the other
+  return verify(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363', ...options }, value);
 }

@@ -1,91 +1,163 @@
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import type { DomDocument, DomElement } from './libraries.ts';
+import type { Canonicalization } from './canonical-xml.ts';
 import { SIGNATURE_METHODS } from './signature-algorithms.ts';
-
-export const DSIG = 'http://www.w3.org/2000/09/xmldsig#';
+import {
+  attributeOf,
+  childrenOf,
+  DSIG,
+  elementsIn,
+  type SignatureNode,
+  textOf,
+  walk,
+} from './signature-node.ts';
+import type { XmlElement } from './xml-parser.ts';
 
 const ENVELOPED = `${DSIG}enveloped-signature`;
+const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 /** Without comments: what is signed is then what is read. */
-const CANONICAL = [
-  'http://www.w3.org/2001/10/xml-exc-c14n#',
-  'http://www.w3.org/TR/2001/REC-xml-c14n-20010315',
-];
-const DIGESTS = ['http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2001/04/xmlenc#sha512'];
+const CANONICAL = [EXCLUSIVE, 'http://www.w3.org/TR/2001/REC-xml-c14n-20010315'];
+const DIGESTS: Readonly<Record<string, DigestName>> = {
+  'http://www.w3.org/2001/04/xmlenc#sha256': 'sha256',
+  'http://www.w3.org/2001/04/xmlenc#sha512': 'sha512',
+};
 /** The document, and the properties of the signature (ETSI EN 319 132-1 section 4.3). */
 const MAX_REFERENCES = 2;
-/** Its canonical form is computed before anybody knows who made it; two references have two dozen. */
+/** Its canonical form is computed before the signer is known; two references have two dozen. */
 const MAX_SIGNED_INFO = 100;
 const MAX_TRANSFORMS = 4;
 const PLAIN_ID = /^#[\w.-]{1,200}$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+type DigestName = 'sha256' | 'sha512';
+
+type SignedReference = {
+  readonly canonicalization: Canonicalization;
+  readonly digest: DigestName;
+  readonly digestValue: Buffer;
+};
+
+/** A signature that has the one form that lists have. Nothing of it is verified. */
+export type SignatureForm = {
+  readonly signedInfo: SignatureNode;
+  readonly canonicalization: Canonicalization;
+  readonly method: string;
+  readonly value: Buffer;
+  /** The reference to the whole document; `isDocument` tells whether instructions outside the root element count. */
+  readonly whole: SignedReference & { readonly isDocument: boolean };
+  /** The reference to a part of the signature, with the elements around that part. */
+  readonly part:
+    | (SignedReference & { readonly node: SignatureNode; readonly around: readonly XmlElement[] })
+    | undefined;
+};
 
 /**
- * Holds a document to the one form that lists have, before anything is computed: one signature, below the root, over the whole
- * document but itself, made with nothing but what this list of algorithms has.
- * @returns the signature. @throws TrustListRefusal `malformed`, `algorithm`.
+ * Reads a signature before anything is computed for it: over the whole document but itself, made with nothing but the
+ * algorithms of these lists.
+ * @param signature directly below `root`.
+ * @throws TrustListRefusal `malformed`, `algorithm`.
  */
-export function checkSignatureForm(document: DomDocument, root: DomElement): DomElement {
-  const all = document.getElementsByTagNameNS(DSIG, 'Signature');
-  const signature = all.item(0);
-  if (signature === null || all.length !== 1 || signature.parentNode !== root) {
-    throw new TrustListRefusal('malformed', 'one signature is wanted, directly below the root element');
-  }
-  const signed = only(signature, 'SignedInfo');
-  if (signed.getElementsByTagNameNS('*', '*').length > MAX_SIGNED_INFO) {
+export function readSignatureForm(signature: SignatureNode, root: XmlElement): SignatureForm {
+  const signedInfo = only(signature, 'SignedInfo');
+  if ([...walk(signedInfo)].length > MAX_SIGNED_INFO + 1) {
     throw new TrustListRefusal('malformed', 'SignedInfo is too large');
   }
-  known(only(signed, 'CanonicalizationMethod'), CANONICAL);
-  known(only(signed, 'SignatureMethod'), SIGNATURE_METHODS);
-  const references = childrenOf(signed, 'Reference');
-  const [whole, ...others] = [
-    ...references.filter((reference) => isWhole(reference, root)),
-    ...references.filter((reference) => !isWhole(reference, root)),
-  ];
-  if (whole === undefined || !isWhole(whole, root) || references.length > MAX_REFERENCES) {
+  const method = assertAlgorithm(only(signedInfo, 'SignatureMethod'), SIGNATURE_METHODS);
+  const references = childrenOf(signedInfo, 'Reference');
+  const whole = references.find((reference) => isWhole(reference, root));
+  if (whole === undefined || references.length > MAX_REFERENCES) {
     throw new TrustListRefusal('malformed', 'the signature is not over the whole document');
   }
-  checkReference(whole, [ENVELOPED, ...CANONICAL]);
-  for (const other of others) {
-    // It becomes part of a query over the document.
-    if (!PLAIN_ID.test(other.getAttribute('URI') ?? '')) throw new TrustListRefusal('malformed', 'Reference');
-    checkReference(other, CANONICAL);
-  }
-  return signature;
+  const others = references.filter((reference) => reference !== whole);
+  return {
+    signedInfo,
+    canonicalization: canonicalizationOf([only(signedInfo, 'CanonicalizationMethod')]),
+    method,
+    value: base64Of(only(signature, 'SignatureValue')),
+    whole: { ...readReference(whole, true), isDocument: attributeOf(whole.element, 'URI') === '' },
+    part: others.map((reference) => readPart(reference, signature, root))[0],
+  };
 }
 
-function isWhole(reference: DomElement, root: DomElement): boolean {
-  const uri = reference.getAttribute('URI');
-  const id = root.getAttribute('Id');
-  return (
-    reference.hasAttribute('URI') && (uri === '' || (id !== null && uri === `#${id}` && PLAIN_ID.test(uri)))
+function isWhole({ element }: SignatureNode, root: XmlElement): boolean {
+  const uri = attributeOf(element, 'URI');
+  const id = attributeOf(root, 'Id');
+  return uri === '' || (uri !== undefined && id !== undefined && uri === `#${id}` && PLAIN_ID.test(uri));
+}
+
+function readPart(reference: SignatureNode, signature: SignatureNode, root: XmlElement) {
+  const uri = attributeOf(reference.element, 'URI') ?? '';
+  const named = [...walk(signature, [root])].filter(
+    ({ node }) => `#${attributeOf(node.element, 'Id')}` === uri,
   );
+  const [part] = named;
+  if (!PLAIN_ID.test(uri) || part === undefined || named.length > 1) {
+    throw new TrustListRefusal('malformed', 'Reference');
+  }
+  return { ...readReference(reference, false), ...part };
 }
 
-function checkReference(reference: DomElement, transforms: readonly string[]): void {
-  known(only(reference, 'DigestMethod'), DIGESTS);
+function readReference(reference: SignatureNode, isEnveloping: boolean): SignedReference {
+  const digest = DIGESTS[assertAlgorithm(only(reference, 'DigestMethod'), Object.keys(DIGESTS))];
   const [list, ...more] = childrenOf(reference, 'Transforms');
   const steps = list === undefined ? [] : childrenOf(list, 'Transform');
-  // Each is one more canonical form of the document.
-  if (more.length > 0 || steps.length > MAX_TRANSFORMS) throw new TrustListRefusal('malformed', 'Transforms');
-  for (const step of steps) known(step, transforms);
-}
-
-function known(element: DomElement, algorithms: readonly string[]): void {
-  const algorithm = element.getAttribute('Algorithm') ?? '';
-  if (!algorithms.includes(algorithm)) throw new TrustListRefusal('algorithm', element.localName);
-}
-
-function only(parent: DomElement, name: string): DomElement {
-  const [element, ...more] = childrenOf(parent, name);
-  if (element === undefined || more.length > 0) throw new TrustListRefusal('malformed', name);
-  return element;
-}
-
-function childrenOf(parent: DomElement, name: string): readonly DomElement[] {
-  const found: DomElement[] = [];
-  for (let node = parent.firstChild; node !== null; node = node.nextSibling) {
-    const element = node as DomElement;
-    if (node.nodeType === 1 && element.localName === name && element.namespaceURI === DSIG)
-      found.push(element);
+  if (more.length > 0 || steps.length > MAX_TRANSFORMS || digest === undefined) {
+    throw new TrustListRefusal('malformed', 'Transforms');
   }
-  return found;
+  const [first, ...rest] = steps;
+  const isEnveloped =
+    isEnveloping && first !== undefined && attributeOf(first.element, 'Algorithm') === ENVELOPED;
+  // A signature that is itself part of what it is over cannot hold.
+  if (isEnveloping && !isEnveloped && steps.every(isCanonicalization))
+    throw new TrustListRefusal('malformed', 'Transforms');
+  return {
+    canonicalization: canonicalizationOf(isEnveloped ? rest : steps),
+    digest,
+    digestValue: base64Of(only(reference, 'DigestValue')),
+  };
+}
+
+function isCanonicalization({ element }: SignatureNode): boolean {
+  return CANONICAL.includes(attributeOf(element, 'Algorithm') ?? '');
+}
+
+/** Of several steps the exclusive one decides: it drops what the other one keeps, in either order. */
+function canonicalizationOf(steps: readonly SignatureNode[]): Canonicalization {
+  for (const step of steps) assertAlgorithm(step, CANONICAL);
+  const exclusive = steps.filter(({ element }) => attributeOf(element, 'Algorithm') === EXCLUSIVE);
+  const prefixes = exclusive.map(inclusivePrefixes);
+  // XML Signature section 4.4.3.2: without one, Canonical XML 1.0
+  if (exclusive.length === 0) return { isExclusive: false, prefixes: [] };
+  if (prefixes.length > 1 && prefixes.some((each) => each.length > 0)) {
+    throw new TrustListRefusal('malformed', 'Transforms');
+  }
+  return { isExclusive: true, prefixes: prefixes[0] ?? [] };
+}
+
+/** Exclusive XML Canonicalization section 4 */
+function inclusivePrefixes(step: SignatureNode): readonly string[] {
+  const lists = elementsIn(step).filter(
+    ({ element }) => element.namespace === EXCLUSIVE && element.local === 'InclusiveNamespaces',
+  );
+  const names = lists.flatMap(({ element }) => (attributeOf(element, 'PrefixList') ?? '').split(/\s+/));
+  return names.filter((name) => name !== '').map((name) => (name === '#default' ? '' : name));
+}
+
+function assertAlgorithm({ element }: SignatureNode, algorithms: readonly string[]): string {
+  const algorithm = attributeOf(element, 'Algorithm') ?? '';
+  if (!algorithms.includes(algorithm)) throw new TrustListRefusal('algorithm', element.local);
+  return algorithm;
+}
+
+function only(parent: SignatureNode, name: string): SignatureNode {
+  const [node, ...more] = childrenOf(parent, name);
+  if (node === undefined || more.length > 0) throw new TrustListRefusal('malformed', name);
+  return node;
+}
+
+function base64Of(node: SignatureNode): Buffer {
+  const text = textOf(node).replaceAll(/\s/g, '');
+  if (elementsIn(node).length > 0 || text.length % 4 !== 0 || !BASE64.test(text)) {
+    throw new TrustListRefusal('signature', 'it cannot be verified');
+  }
+  return Buffer.from(text, 'base64');
 }

@@ -18,8 +18,8 @@ import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
-import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store } from '../ports/store.ts';
+import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { TenantConfiguration } from '../tenant-configuration.ts';
 import { TrustListPublisher } from '../trust-lists/trust-list-publisher.ts';
@@ -45,7 +45,7 @@ export const ADMINISTRATION = {
   signatures: Signatures,
   certificates: Certificates,
   certificateAuthority: CertificateAuthority,
-  signedXmlDocuments: SignedXmlDocuments,
+  trustListReader: TrustListReader,
   webhooks: Webhooks,
   remote: Remote,
 };

@@ -14,6 +14,7 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { askLists } from '../trust-lists/ask-lists.ts';
 import {
   type AskedList,
+  anchorOf,
   areSame,
   gatherAnchors,
   type ListedAnchor,
@@ -205,7 +206,7 @@ export class WalletProviderTrust extends needs({
     const known = this.#known.get(sources);
     if (known !== undefined && areSame(known.asked, asked)) return known;
     const listed = gatherAnchors(asked);
-    const anchors = [...listed.values()].map(({ certificate }) => ({ certificate }));
+    const anchors = [...listed.values()].map(anchorOf);
     const providers = { asked, anchors, listed };
     this.#known.set(sources, providers);
     return providers;

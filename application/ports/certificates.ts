@@ -12,6 +12,9 @@ export type TrustAnchor = {
   readonly certificate: string;
   /** It vouches for exactly itself whatever it says of itself, also that it is a CA: only its times and its key are judged. */
   readonly pin?: boolean;
+  /** What was read of the certificate before; it is parsed unless `hash` and `authority` are there. */
+  readonly hash?: string;
+  readonly authority?: string | null;
 };
 
 export type ChainVerdict =

@@ -7,7 +7,6 @@ import { type GoodCopy, isHeld, type ListPlace, standsInUntil } from '../../doma
 import type { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
-import { sizeOfDocument } from '../size-of.ts';
 import { type PinnedSigners, thumbprintOf } from './verify-trust-list.ts';
 
 type Ports = { readonly store: Store; readonly log: Log };
@@ -32,12 +31,13 @@ export async function keepCopy(
   { store }: Ports,
   { tenantId, place, signers }: FollowedTrustList,
   copy: GoodCopy,
+  size: number,
 ): Promise<void> {
   const id = copyIdOf(place.uri, signers);
   const kept = store.lists(tenantId);
   if (await kept.confirmCopy(id, copy.documentHash, copy.checkedAt)) return;
   // An older release does not stand in for what it was followed by.
-  if (sizeOfDocument(copy.list) > MAX_COPY_BYTES) await kept.forgetList(id);
+  if (size > MAX_COPY_BYTES) await kept.forgetList(id);
   else await kept.keepCopy(id, place, copy);
 }
 

@@ -1,7 +1,6 @@
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { isJsonObject } from '../../domain/shared/json.ts';
 import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
 import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { documentOf, type PublishedList } from '../../domain/trust-lists/published-list.ts';
@@ -10,20 +9,17 @@ import {
   type TrustPurpose,
   WALLET_PROVIDERS,
 } from '../../domain/trust-lists/select-certificates.ts';
-import { openSignedList } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { needs } from '../needs.ts';
-import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Signatures } from '../ports/signatures.ts';
-import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store, StoreUnavailable } from '../ports/store.ts';
+import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { inTime } from './ask-lists.ts';
 import { LIST_TIMEOUT_MS } from './fetched-lists.ts';
-import { compactText, downloadTrustList, isXml, openList } from './open-list.ts';
-import { type PinnedSigners, pinSigners, verifyTrustList } from './verify-trust-list.ts';
+import { downloadTrustList, isXml } from './open-list.ts';
+import type { PinnedSigners } from './verify-trust-list.ts';
 
 /** A list as a configuration names it: its address, and where that stands. */
 export type NamedList = {
@@ -50,9 +46,7 @@ export class ListSigners extends needs({
   store: Store,
   settings: ServiceSettings,
   remote: Remote,
-  signatures: Signatures,
-  certificates: Certificates,
-  signedXmlDocuments: SignedXmlDocuments,
+  trustListReader: TrustListReader,
   clock: Clock,
 }) {
   /**
@@ -108,8 +102,8 @@ export class ListSigners extends needs({
     // The configuration is rejected for the missing certificates.
     if (signers.anchors.length === 0) return undefined;
     const bytes = await downloadTrustList(remote, tenantId, uri);
-    const { list } = await openList(this.ports, bytes, signers, { now: clock.now(), tenantId });
-    return list;
+    const reading = { signers: signers.anchors, now: clock.now(), tenantId };
+    return (await this.ports.trustListReader.open(bytes, reading)).list;
   }
 
   async #published({ tenantId, listId }: OwnTrustList): Promise<Pick<PublishedList, 'jwt'>> {
@@ -127,17 +121,14 @@ export class ListSigners extends needs({
     // TS 119 612: whoever signs it stands in the list of lists, and is not learnt from the list itself
     if (isXml(bytes))
       throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
-    const text = compactText(bytes);
-    const { signer, jws } = openSignedList(text);
-    if ('thumbprint' in signer) {
-      throw new TrustListRefusal(
-        'untrusted_signer',
-        'it names its signer by a hash alone; give the certificate',
-      );
-    }
-    const pem = writePemCertificates(signer.chain.slice(0, 1));
-    const { list } = verifyTrustList(this.ports, text, pinSigners([pem]), clock.now());
-    if (list.entities.length === 0 && pointsElsewhere(jws.payload['LoTE'])) {
+    const opened = await this.ports.trustListReader.open(bytes, {
+      signers: 'shown',
+      now: clock.now(),
+      tenantId,
+    });
+    const { list, signer = '' } = opened;
+    const pem = writePemCertificates([signer]);
+    if (list.entities.length === 0 && (list.pointers !== undefined || list.isListOfLists === true)) {
       throw new TrustListRefusal(
         'malformed',
         'it only points to other lists; name it in trustAnchors, with follow',
@@ -163,11 +154,4 @@ export function findPurposeProblem(list: TrustList, purpose: TrustPurpose): stri
   const entities = purpose === WALLET_PROVIDERS ? 'wallet providers' : 'issuers of credentials';
   const types = purpose.services.map(({ issuance }) => issuance).join(' or ');
   return `it is not a list of ${entities}, which has services of the type ${types}`;
-}
-
-/** TS 119 602 section 6.3.13 */
-function pointsElsewhere(list: unknown): boolean {
-  const scheme = isJsonObject(list) ? list['ListAndSchemeInformation'] : undefined;
-  const pointers = isJsonObject(scheme) ? scheme['PointersToOtherLoTE'] : undefined;
-  return Array.isArray(pointers) && pointers.length > 0;
 }

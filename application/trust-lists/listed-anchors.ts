@@ -1,4 +1,5 @@
 import { defined } from '../../domain/shared/defined.ts';
+import type { ListedCertificate } from '../../domain/trust-lists/listed-certificate.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import {
   type SelectedCertificate,
@@ -44,29 +45,37 @@ export type Listing = {
   /** `via`: the list of lists that points there. */
   readonly list: { readonly uri: string; readonly sequenceNumber: number; readonly via?: string };
   /** Who alone may sign status lists for it, where the entity lists such a service. */
-  readonly revocation: readonly string[] | undefined;
+  readonly revocation: readonly ListedCertificate[] | undefined;
 } & Pick<SelectedCertificate, 'periods' | 'isFormer'>;
 
 /** A certificate that lists vouch for, with every place where it stands. */
-export type ListedAnchor = { readonly certificate: string; readonly listings: readonly Listing[] };
+export type ListedAnchor = ListedCertificate & { readonly listings: readonly Listing[] };
 
 /** Certificates of all lists together; who relies on more names fewer lists or types of services. */
 export const MAX_LISTED_ANCHORS = 5_000;
 
+/** What a listed certificate is as a trust anchor: its listings are left out, so that the anchor is small. */
+export function anchorOf({ certificate, hash, authority }: ListedCertificate): TrustAnchor {
+  return { certificate, hash, ...(authority !== undefined && { authority }) };
+}
+
 /** The anchors of lists by the hash of their certificates, in the order of the lists. */
 export function gatherAnchors(asked: readonly AskedList[]): ReadonlyMap<string, ListedAnchor> {
-  const anchors = new Map<string, { readonly certificate: string; readonly listings: Listing[] }>();
+  const anchors = new Map<string, ListedCertificate & { readonly listings: Listing[] }>();
   for (const one of asked) {
     if (!('list' in one)) continue;
     const { source, list } = one;
+    const { uri, via } = source;
+    const origin = { uri, sequenceNumber: list.sequenceNumber, ...defined({ via }) };
     for (const selected of selectCertificates(list, source.purpose)) {
-      const { hash, certificate, ...listing } = selected;
-      const known = anchors.get(hash) ?? { certificate, listings: [] };
-      if (known.listings.length === 0 && anchors.size >= MAX_LISTED_ANCHORS) continue;
-      anchors.set(hash, known);
-      const { sequenceNumber } = list;
-      const { uri, via } = source;
-      known.listings.push({ ...listing, list: { uri, sequenceNumber, ...defined({ via }) } });
+      const { hash, certificate, authority, ...listing } = selected;
+      let anchor = anchors.get(hash);
+      if (anchor === undefined) {
+        if (anchors.size >= MAX_LISTED_ANCHORS) continue;
+        anchor = { certificate, hash, ...(authority !== undefined && { authority }), listings: [] };
+        anchors.set(hash, anchor);
+      }
+      anchor.listings.push({ ...listing, list: origin });
     }
   }
   return anchors;
@@ -95,9 +104,13 @@ export function revocationOf(
   const name = uris === undefined ? '' : [...uris].sort().join(' ');
   if (!known.has(name)) {
     const counting = listings.filter((listing) => uris === undefined || isOn(listing, uris));
-    const named = counting.flatMap(({ revocation }) => (revocation === undefined ? [] : [revocation]));
-    const anchors = [...new Set(named.flat())].map((certificate) => ({ certificate }));
-    known.set(name, named.length === 0 ? undefined : anchors);
+    // Listings of one entity share the list of its revokers, which may be as long as there are listings.
+    const named = new Set(
+      counting.flatMap(({ revocation }) => (revocation === undefined ? [] : [revocation])),
+    );
+    const anchors = new Map<string, TrustAnchor>();
+    for (const revokers of named) for (const revoker of revokers) anchors.set(revoker.certificate, revoker);
+    known.set(name, named.size === 0 ? undefined : [...anchors.values()]);
   }
   return known.get(name);
 }

@@ -1,24 +1,25 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { readListed } from '../../domain/trust-lists/listed-certificate.ts';
+import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { openSignedList } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import type { Remote } from '../ports/remote.ts';
 import type { Signatures } from '../ports/signatures.ts';
-import type { SignedXmlDocuments } from '../ports/signed-xml.ts';
+import { type OpenedList, type ReadingOptions, TrustListReader } from '../ports/trust-list-reader.ts';
+import type { XmlTrustedListReader } from '../ports/xml-trusted-list-reader.ts';
+import { sizeOfDocument } from '../size-of.ts';
 import { download } from './fetched-lists.ts';
-import { type PinnedSigners, type VerifiedList, verifyTrustList } from './verify-trust-list.ts';
+import { verifyTrustList } from './verify-trust-list.ts';
 
-/** National lists in XML have up to 8 MB. One that is a compact JWS has a limit of its own. */
-const MAX_BYTES = 16 * 1024 * 1024;
+/** Twice the largest national list in XML. A list that is a compact JWS has a limit of its own. */
+const MAX_BYTES = 16_000_000;
 
 type Ports = {
   readonly signatures: Signatures;
   readonly certificates: Certificates;
-  readonly signedXmlDocuments: SignedXmlDocuments;
+  readonly xmlTrustedListReader: XmlTrustedListReader;
 };
-
-/** When a list is read, and for whom. */
-export type Reading = { readonly now: Date; readonly tenantId: TenantId };
 
 /** @throws TrustListRefusal `unavailable`. */
 export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<Buffer> {
@@ -29,60 +30,69 @@ export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri:
   return body;
 }
 
-/** A list in XML (ETSI TS 119 612) is told by how it begins. */
-export function isXml(bytes: Buffer): boolean {
-  return /^(?:\xEF\xBB\xBF)?\s*</.test(bytes.toString('latin1', 0, 1_000));
+/** Tells a list in XML (ETSI TS 119 612) by how it begins. */
+export function isXml(bytes: Uint8Array): boolean {
+  return /^(?:\xEF\xBB\xBF)?\s*</.test(Buffer.from(bytes.subarray(0, 1_000)).toString('latin1'));
 }
 
-export function compactText(bytes: Buffer): string {
-  return bytes.toString('latin1').trim();
-}
-
-/**
- * Verifies a list in either form, and reads it.
- * @throws TrustListRefusal also for a list that no pinned certificate vouches for.
- */
-export async function openList(
-  ports: Ports,
-  bytes: Buffer,
-  signers: PinnedSigners,
-  { now, tenantId }: Reading,
-): Promise<VerifiedList> {
-  if (!isXml(bytes)) return verifyTrustList(ports, compactText(bytes), signers, now);
-  // Who signs such a list is named by its own certificate, as lists of lists do; a CA says nothing here.
-  const certificates = signers.anchors.map(({ certificate }) => certificate);
-  return ports.signedXmlDocuments.trustedList(bytes, certificates, now, tenantId);
+function compactText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1').trim();
 }
 
 /**
- * Who signed a list that nobody pinned vouches for, so that a person can decide about them.
- * @returns the certificate, DER in standard base64; undefined where the list does not hold under it either.
+ * Verifies a list in either format and reads it, its certificates included. It computes at once, for a large list long.
+ * @throws TrustListRefusal also for a list that none of the signers vouches for.
  */
-export async function shownSigner(
+export function openTrustList(
   ports: Ports,
-  bytes: Buffer,
-  reading: Reading,
-): Promise<string | undefined> {
-  try {
-    const certificate = isXml(bytes) ? shownInXml(bytes) : shownInHeader(compactText(bytes));
-    if (certificate === undefined) return undefined;
-    await openList(ports, bytes, { anchors: [{ certificate }], id: '' }, reading);
-    return certificate;
-  } catch (error) {
-    if (error instanceof TrustListRefusal) return undefined;
-    throw error;
+  bytes: Uint8Array,
+  { signers, now }: Omit<ReadingOptions, 'tenantId'>,
+): OpenedList {
+  const shown = signers === 'shown' ? shownSigner(ports, bytes) : undefined;
+  const anchors = signers === 'shown' ? [{ certificate: shown ?? '' }] : signers;
+  const opened = isXml(bytes)
+    ? // The signer of such a list is named by its own certificate, as lists of lists do; a CA vouches for none.
+      ports.xmlTrustedListReader.read(
+        bytes,
+        anchors.map(({ certificate }) => certificate),
+        now,
+      )
+    : verifyTrustList(ports, compactText(bytes), anchors, now);
+  const list = withCertificates(opened.list);
+  return { ...opened, list, size: sizeOfDocument(list), ...(shown !== undefined && { signer: shown }) };
+}
+
+/** Opens lists at once, in the thread that calls. */
+export class InlineTrustLists extends TrustListReader {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    super();
+    this.#ports = ports;
+  }
+
+  override async open(bytes: Uint8Array, options: ReadingOptions): Promise<OpenedList> {
+    return openTrustList(this.#ports, bytes, options);
   }
 }
 
-function shownInHeader(text: string): string | undefined {
-  const { signer } = openSignedList(text);
-  return 'chain' in signer ? signer.chain[0] : undefined;
+/** @throws TrustListRefusal */
+function shownSigner(ports: Ports, bytes: Uint8Array): string {
+  if (isXml(bytes)) {
+    const certificate = ports.xmlTrustedListReader.shownSigner(bytes);
+    if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'no certificate');
+    return certificate;
+  }
+  const { signer } = openSignedList(compactText(bytes));
+  if ('chain' in signer) return signer.chain[0] ?? '';
+  throw new TrustListRefusal('untrusted_signer', 'it names its signer by a hash alone; give the certificate');
 }
 
-/** The first certificate of the signature. Whether it is the right one is found out by verifying with it. */
-function shownInXml(bytes: Buffer): string | undefined {
-  const text = bytes.toString('latin1');
-  const signature = /<(?:[\w.-]{1,40}:)?Signature[\s>]/.exec(text)?.index ?? text.length;
-  const pattern = /<(?:[\w.-]{1,40}:)?X509Certificate>([A-Za-z0-9+/=\s]{1,20000})</;
-  return pattern.exec(text.slice(signature))?.[1]?.replaceAll(/\s/g, '');
+/** Reads all certificates, so that no use of the list has to. One that does not parse is left out. */
+function withCertificates(list: TrustList): TrustList {
+  const entities = list.entities.map((entity) => ({
+    ...entity,
+    services: entity.services.map((service) => ({ ...service, ...readListed(service.certificates) })),
+  }));
+  return { ...list, entities };
 }

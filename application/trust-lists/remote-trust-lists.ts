@@ -13,20 +13,18 @@ import type { TrustList } from '../../domain/trust-lists/lote.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { needs } from '../needs.ts';
-import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Signatures } from '../ports/signatures.ts';
-import { SignedXmlDocuments } from '../ports/signed-xml.ts';
 import { Store } from '../ports/store.ts';
+import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { sizeOfDocument } from '../size-of.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
 import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
 import { copyIdOf, type FollowedTrustList, goodCopyInstead, keepCopy } from './list-copies.ts';
-import { downloadTrustList, openList, shownSigner } from './open-list.ts';
+import { downloadTrustList } from './open-list.ts';
 import { readOwnList } from './own-list.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
@@ -63,9 +61,7 @@ export class TrustLists extends needs({
   tenantConfigurations: TenantConfigurations,
   settings: ServiceSettings,
   remote: Remote,
-  signatures: Signatures,
-  certificates: Certificates,
-  signedXmlDocuments: SignedXmlDocuments,
+  trustListReader: TrustListReader,
   clock: Clock,
   eventBus: EventBus,
   log: Log,
@@ -138,7 +134,7 @@ export class TrustLists extends needs({
       }
       bytes = await this.#download(wanted);
       const known = await this.#take(wanted, bytes, wanted.signers);
-      await keepCopy(this.ports, followedOf(wanted), { ...known, checkedAt: known.fetchedAt });
+      await keepCopy(this.ports, followedOf(wanted), { ...known, checkedAt: known.fetchedAt }, known.size);
       return known;
     } catch (error) {
       if (!(error instanceof TrustListRefusal)) throw error;
@@ -151,8 +147,8 @@ export class TrustLists extends needs({
   /** @throws TrustListRefusal when a list does not hold, or may not follow on what was seen of it. */
   async #take(wanted: Wanted, bytes: Buffer, signers: PinnedSigners, maxSeconds?: number): Promise<Known> {
     const { key, uri, tenantId } = wanted;
-    const { list, contentHash, documentHash } = await openList(this.ports, bytes, signers, {
-      ...{ now: this.ports.clock.now(), tenantId },
+    const { list, contentHash, documentHash, size } = await this.ports.trustListReader.open(bytes, {
+      ...{ signers: signers.anchors, now: this.ports.clock.now(), tenantId },
     });
     const now = this.ports.clock.now();
     const before = this.#lists.peek(key);
@@ -171,7 +167,7 @@ export class TrustLists extends needs({
       list: isSame ? before.list : list,
       documentHash,
       contentHash,
-      size: sizeOfDocument(list),
+      size,
       fetchedAt: now,
       lifetime: listLifetime(list, now, maxSeconds),
     };
@@ -185,9 +181,7 @@ export class TrustLists extends needs({
   ): Promise<Known> {
     const now = this.ports.clock.now();
     const isAsked = refusal.fault === 'untrusted_signer' && bytes !== undefined;
-    const shown = isAsked
-      ? await shownSigner(this.ports, bytes, { now, tenantId: wanted.tenantId })
-      : undefined;
+    const shown = isAsked ? await this.#shownSigner(wanted, bytes) : undefined;
     const found = await goodCopyInstead(this.ports, followedOf(wanted), refusal, { now, shown });
     if (found === undefined) throw refusal;
     const { copy, until } = found;
@@ -206,6 +200,20 @@ export class TrustLists extends needs({
       lifetime: { refreshAt: new Date(now.getTime() + STAND_IN_MS / 2), expiresAt },
       fault: { reason: refusal.message, at: now },
     };
+  }
+
+  /**
+   * The signer of a list that no pinned certificate vouches for, so that a person can decide about them.
+   * @returns the certificate, DER in standard base64; undefined where the list is not valid under it either.
+   */
+  async #shownSigner({ tenantId }: Wanted, bytes: Buffer): Promise<string | undefined> {
+    const { trustListReader, clock } = this.ports;
+    try {
+      return (await trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId })).signer;
+    } catch (error) {
+      if (error instanceof TrustListRefusal) return undefined;
+      throw error;
+    }
   }
 
   /** TS 119 602 section 6.3.2: each release has a number of its own. */

@@ -42,12 +42,17 @@ export type VerifiedList = {
 };
 
 /**
- * Checks a list as it came, its signature before anything that it says.
+ * Verifies a list that is a compact JWS, its signature before anything of its content is read.
  * @throws TrustListRefusal also for a list that no pinned certificate vouches for.
  */
-export function verifyTrustList(ports: Ports, text: string, signers: PinnedSigners, now: Date): VerifiedList {
+export function verifyTrustList(
+  ports: Ports,
+  text: string,
+  anchors: readonly TrustAnchor[],
+  now: Date,
+): VerifiedList {
   const opened = openSignedList(text);
-  const key = signerKey(ports.certificates, opened.signer, signers, now);
+  const key = signerKey(ports.certificates, opened.signer, anchors, now);
   // RFC 8725 section 3.1: the algorithm follows from the key.
   if (algorithmOf(key) !== opened.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
   const { jws, documentHash } = opened;
@@ -59,7 +64,7 @@ export function verifyTrustList(ports: Ports, text: string, signers: PinnedSigne
 function signerKey(
   certificates: Certificates,
   signer: SignedList['signer'],
-  { anchors }: PinnedSigners,
+  anchors: readonly TrustAnchor[],
   now: Date,
 ): PublicJwk {
   if ('thumbprint' in signer) {

@@ -13,6 +13,7 @@ import type { TenantConfiguration } from '../tenant-configuration.ts';
 import { askLists } from '../trust-lists/ask-lists.ts';
 import {
   type AskedList,
+  anchorOf,
   areSame,
   gatherAnchors,
   isOn,
@@ -141,16 +142,14 @@ function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTru
     const { uri } = one.source;
     // Of a list of lists those on the lists that it points to (OpenID4VP 1.0 section 6.1.1.2)
     const cascade = [one, ...asked.filter(({ source }) => source.via === uri)];
-    const own = [...gatherAnchors(cascade).values()]
-      .filter(isCurrent)
-      .map(({ certificate }) => ({ certificate }));
+    const own = [...gatherAnchors(cascade).values()].filter(isCurrent).map(anchorOf);
     return own.length === 0 ? [] : [{ uri, anchors: own }];
   });
   // A pin vouches for less than the same certificate on a list.
   const known = new Set(anchors.filter(({ pin }) => pin !== true).map(({ certificate }) => certificate));
   const added = [...listed].filter(([, { certificate }]) => !known.has(certificate));
   const anchorsOf = (some: readonly (readonly [string, ListedAnchor])[]) =>
-    some.map(([, { certificate }]) => ({ certificate }));
+    some.map(([, anchor]) => anchorOf(anchor));
   const current = [...anchors, ...anchorsOf(added.filter(([, anchor]) => isCurrent(anchor)))];
   const former = anchorsOf(added.filter(([, anchor]) => !isCurrent(anchor)));
   return {

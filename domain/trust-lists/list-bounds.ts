@@ -6,7 +6,7 @@ const MAX_TEXT = 2_000;
 /** In base64; chains of them are no certificate. */
 const MAX_CERTIFICATE = 20_000;
 /** Of all services of a list together: each is parsed by whoever relies on it. */
-const MAX_CERTIFICATES = 5_000;
+export const MAX_CERTIFICATES = 5_000;
 
 /** What was read of a list is kept for long, so nothing in it may be of any size. @throws TrustListRefusal `malformed`. */
 export function withinBounds(list: TrustList): TrustList {

@@ -16,7 +16,7 @@ export type TrustList = {
   readonly entities: readonly TrustedEntity[];
   /** Of the scheme, as the list says. */
   readonly territory?: string;
-  /** Lists that it points to; one without points to none. */
+  /** Lists that it points to and that can be followed; absent where it points to none. */
   readonly pointers?: readonly ListPointer[];
   /** It says that it is there for its pointers. */
   readonly isListOfLists?: true;
@@ -36,8 +36,9 @@ export type TrustedService = {
   readonly status: string | undefined;
   /** DER in standard base64, as they stand in the list, white space removed. */
   readonly certificates: readonly string[];
-  /** SHA-256 of each, base64url: whoever read the list found that they are certificates. Absent: nobody looked. */
+  /** SHA-256 of each, base64url, and the normalized subject of each CA (`null` for end entities). Absent: they were not parsed. */
   readonly hashes?: readonly string[];
+  readonly authorities?: readonly (string | null)[];
   /** When the status began, and what there was before; only of services that have a status. */
   readonly since?: Date;
   readonly history?: readonly FormerState[];
@@ -67,19 +68,22 @@ export function readTrustList(payload: JsonObject, now: Date): TrustList {
   // TS 119 602 section 6.3.15
   const end = scheme['NextUpdate'];
   const territory = textOf(scheme['SchemeTerritory']);
-  const isPointing = isListOfLists(textOf(scheme['LoTEType']) ?? '');
+  const hasPointingType = isListOfLists(textOf(scheme['LoTEType']) ?? '');
   const about = {
     sequenceNumber,
     issuedAt,
     ...defined({ territory }),
-    ...(isPointing && { isListOfLists: true as const }),
+    ...(hasPointingType && { isListOfLists: true as const }),
   };
   if (end === null) return withinBounds({ ...about, nextUpdate: null, entities: [] });
   const nextUpdate = readDateTime(end, 'NextUpdate');
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
-  const pointers = readPointers(scheme['PointersToOtherLoTE']);
+  const named = scheme['PointersToOtherLoTE'];
+  const pointers = readPointers(named);
   if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
-  return withinBounds({ ...about, nextUpdate, entities, ...(pointers.length > 0 && { pointers }) });
+  // One without entities is there for its pointers, also where none of them can be followed.
+  const isPointing = Array.isArray(named) && named.length > 0;
+  return withinBounds({ ...about, nextUpdate, entities, ...(isPointing && { pointers }) });
 }
 
 function readSequenceNumber(value: Json | undefined): number {

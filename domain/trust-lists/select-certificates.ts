@@ -1,4 +1,4 @@
-import { readListed } from './listed-certificate.ts';
+import { type ListedCertificate, readListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 import { goodPeriods, type Period } from './service-history.ts';
 
@@ -89,14 +89,10 @@ export function isSelectable(type: string): boolean {
   return isCredentialIssuanceType(type) || /\/(?:Issuance|Revocation|WalletProvider)$/.test(type);
 }
 
-export type SelectedCertificate = {
-  /** SHA-256 of the DER, base64url. */
-  readonly hash: string;
-  /** DER in standard base64. */
-  readonly certificate: string;
+export type SelectedCertificate = ListedCertificate & {
   readonly entity: Pick<TrustedEntity, 'id' | 'name' | 'country'>;
-  /** Of the entity's revocation services, as `certificate`; undefined when it lists no such service. */
-  readonly revocation: readonly string[] | undefined;
+  /** Of the entity's revocation services; undefined when it lists no such service. */
+  readonly revocation: readonly ListedCertificate[] | undefined;
   /** When it vouches for what was issued; at any time unless given. */
   readonly periods?: readonly Period[];
   /** It vouches for nothing that is issued now. */
@@ -113,9 +109,9 @@ export function selectCertificates(list: TrustList, purpose: TrustPurpose): read
       const pair = purpose.services.find(({ issuance }) => issuance === service.type);
       const standing = pair && standingOf(service, purpose);
       if (pair === undefined || standing === undefined) continue;
-      for (const { certificate, hash } of readCertificates(service)) {
-        const known = pair.revocation === undefined ? undefined : revocation.get(keyOf(id, pair.revocation));
-        selected.push({ hash, certificate, entity, revocation: known, ...standing });
+      const revokers = pair.revocation === undefined ? undefined : revocation.get(keyOf(id, pair.revocation));
+      for (const listed of readCertificates(service)) {
+        selected.push({ ...listed, entity, revocation: revokers, ...standing });
       }
     }
   }
@@ -132,9 +128,12 @@ export function hasServicesFor({ entities }: TrustList, purpose: TrustPurpose): 
  * Per entity and type of revocation service. An entity whose revocation service does not count, or has no usable
  * certificate, has nobody to revoke for it.
  */
-function revocationByService(list: TrustList, purpose: TrustPurpose): ReadonlyMap<string, readonly string[]> {
+function revocationByService(
+  list: TrustList,
+  purpose: TrustPurpose,
+): ReadonlyMap<string, readonly ListedCertificate[]> {
   const types = new Set(purpose.services.flatMap(({ revocation }) => revocation ?? []));
-  const certificates = new Map<string, string[]>();
+  const certificates = new Map<string, ListedCertificate[]>();
   for (const { id, services } of list.entities) {
     for (const service of services) {
       const { type } = service;
@@ -142,7 +141,7 @@ function revocationByService(list: TrustList, purpose: TrustPurpose): ReadonlyMa
       const known = certificates.get(keyOf(id, type)) ?? [];
       certificates.set(keyOf(id, type), known);
       if (standingOf(service, purpose) === undefined) continue;
-      known.push(...readCertificates(service).map(({ certificate }) => certificate));
+      known.push(...readCertificates(service));
     }
   }
   return certificates;
@@ -175,20 +174,18 @@ function standingOf(
 }
 
 /** A list is asked for its certificates again and again, and they are the same as long as it is. */
-const known = new WeakMap<
-  TrustedService,
-  readonly { readonly certificate: string; readonly hash: string }[]
->();
+const certificatesByService = new WeakMap<TrustedService, readonly ListedCertificate[]>();
 
-function readCertificates(service: TrustedService) {
-  const before = known.get(service);
+function readCertificates(service: TrustedService): readonly ListedCertificate[] {
+  const before = certificatesByService.get(service);
   if (before !== undefined) return before;
-  const { certificates, hashes } = service;
-  const read = hashes === undefined ? readListed(certificates) : { certificates, hashes };
-  const found = read.certificates.map((certificate, index) => ({
-    certificate,
-    hash: read.hashes[index] ?? '',
-  }));
-  known.set(service, found);
-  return found;
+  const { certificates, hashes, authorities } =
+    service.hashes === undefined ? readListed(service.certificates) : service;
+  const listed = certificates.map((certificate, index) => {
+    const authority = authorities?.[index];
+    const hash = hashes?.[index] ?? '';
+    return authority === undefined ? { certificate, hash } : { certificate, hash, authority };
+  });
+  certificatesByService.set(service, listed);
+  return listed;
 }

@@ -12,6 +12,8 @@ import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
 export const MAX_LIST_BYTES = 2 * 1024 * 1024;
+/** Members and entries of a list. The certificates of the largest ones have some ten thousand. */
+const MAX_MEMBERS = 200_000;
 /** How far the clock of a scheme operator may be ahead of this one. */
 export const SKEW_SECONDS = 300;
 
@@ -42,7 +44,9 @@ function isForeignType(typ: unknown): boolean {
  * @throws TrustListRefusal `malformed`, `algorithm`, `critical_extension`, `untrusted_signer`.
  */
 export function openSignedList(text: string): SignedList {
-  const jws = parseCompactJws(text, { length: MAX_LIST_BYTES, headerBytes: 64 * 1024 });
+  const jws = parseCompactJws(text, {
+    ...{ length: MAX_LIST_BYTES, headerBytes: 64 * 1024, members: MAX_MEMBERS },
+  });
   if (jws === undefined) throw new TrustListRefusal('malformed', 'not a compact JWS');
   const { crit: _crit, ...header } = jws.header;
   if (isForeignType(header['typ'])) throw new TrustListRefusal('malformed', 'typ of another kind of token');

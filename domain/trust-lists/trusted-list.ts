@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import { defined } from '../shared/defined.ts';
-import { withinBounds } from './list-bounds.ts';
+import { MAX_CERTIFICATES, withinBounds } from './list-bounds.ts';
 import {
   isListOfLists,
   type ListPointer,
@@ -8,7 +8,6 @@ import {
   MAX_POINTERS_READ,
   pointerOf,
 } from './list-pointer.ts';
-import { readListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 import { isSelectable } from './select-certificates.ts';
 import { type FormerState, MAX_STATES } from './service-history.ts';
@@ -20,12 +19,14 @@ const TSL = 'http://uri.etsi.org/02231/v2#';
 /** How a trusted list begins (ETSI TS 119 612 annex B). */
 export const TRUSTED_LIST_ROOT = { namespace: TSL, name: 'TrustServiceStatusList' } as const;
 
-/** What was signed of a list, piece by piece. */
+/** An element of a signed list without comments and namespace declarations. */
 export type ListElement = {
   readonly namespace: string;
   readonly name: string;
+  /** Those without a prefix. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: readonly ListElement[];
+  /** Its own text, trimmed. */
   readonly text: string;
 };
 
@@ -37,47 +38,98 @@ const MAX_SERVICES = 5_000;
 const UNDERSTOOD = new Set(['AdditionalServiceInformation']);
 
 /**
- * Reads a verified list in XML (ETSI TS 119 612); of the services only those that vouch for something that is asked for here.
- * @throws TrustListRefusal `malformed`, `version`, `from_the_future`, `outdated`.
+ * Reads a verified list in XML (ETSI TS 119 612) part by part, so that no tree of the whole list is needed. Of the services it
+ * keeps those that can be selected.
  */
-export function readTrustedList(document: ListElement, now: Date): TrustList {
-  const scheme = one(document, 'SchemeInformation');
-  if (!VERSIONS.includes(one(scheme, 'TSLVersionIdentifier').text)) throw new TrustListRefusal('version');
-  const issuedAt = readDateTime(one(scheme, 'ListIssueDateTime').text, 'ListIssueDateTime');
-  if (issuedAt.getTime() > now.getTime() + SKEW_SECONDS * 1000) {
-    throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
+export class TrustedListReader {
+  readonly #now: Date;
+  readonly #schemes: ListElement[] = [];
+  readonly #providers: { readonly information: ListElement[]; readonly services: TrustedService[] }[] = [];
+  #services = 0;
+  #certificates = 0;
+  /** A closed list is read although its providers are malformed. */
+  #fault: unknown;
+
+  constructor(now: Date) {
+    this.#now = now;
   }
-  const sequenceNumber = readNumber(one(scheme, 'TSLSequenceNumber').text);
-  // Section 5.3.15: an empty one closes the list
-  const [end] = all(one(scheme, 'NextUpdate'), 'dateTime');
-  const territory = all(scheme, 'SchemeTerritory')[0]?.text.trim();
-  const isPointing = isListOfLists(one(scheme, 'TSLType').text.trim());
-  const about = {
-    sequenceNumber,
-    issuedAt,
-    ...defined({ territory }),
-    ...(isPointing && { isListOfLists: true as const }),
-  };
-  if (end === undefined) return withinBounds({ ...about, nextUpdate: null, entities: [] });
-  const nextUpdate = readDateTime(end.text, 'NextUpdate');
-  if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
-  const providers = all(document, 'TrustServiceProviderList').flatMap((list) =>
-    all(list, 'TrustServiceProvider'),
-  );
-  const named = all(scheme, 'PointersToOtherTSL').flatMap((list) => all(list, 'OtherTSLPointer'));
-  const pointers = named.slice(0, MAX_POINTERS_READ).flatMap(readPointer);
-  if (named.length > MAX_POINTERS_READ || pointers.length > MAX_POINTERS)
-    throw new TrustListRefusal('malformed', 'too many pointers');
-  const entities = providers.map((each) => readProvider(each, now));
-  if (entities.flatMap(({ services }) => services).length > MAX_SERVICES) {
-    throw new TrustListRefusal('malformed', 'too many services');
+
+  /** Whether the element at this path of local names below the root is passed to `take` as a whole. */
+  static isPart(path: readonly string[]): boolean {
+    return path.length === 1 ? path[0] === 'SchemeInformation' : PARTS.has(path.join('/'));
   }
-  return withinBounds({
-    ...about,
-    nextUpdate,
-    entities: entities.filter(({ services }) => services.length > 0),
-    ...(pointers.length > 0 && { pointers }),
-  });
+
+  /** A `TrustServiceProvider` begins. */
+  beginProvider(): void {
+    this.#providers.push({ information: [], services: [] });
+  }
+
+  /** @param part at a path of `isPart`, in the order of the document. */
+  take(part: ListElement): void {
+    if (part.name === 'SchemeInformation') this.#schemes.push(part);
+    else if (part.name === 'TSPInformation') this.#providers.at(-1)?.information.push(part);
+    else this.#takeService(part);
+  }
+
+  #takeService(part: ListElement): void {
+    if (this.#fault !== undefined) return;
+    try {
+      const services = readService(part, this.#now);
+      this.#services += services.length;
+      this.#certificates += services.reduce((sum, { certificates }) => sum + certificates.length, 0);
+      if (this.#services > MAX_SERVICES) throw new TrustListRefusal('malformed', 'too many services');
+      if (this.#certificates > MAX_CERTIFICATES)
+        throw new TrustListRefusal('malformed', 'too many certificates');
+      this.#providers.at(-1)?.services.push(...services);
+    } catch (error) {
+      this.#fault = error;
+    }
+  }
+
+  /** @throws TrustListRefusal `malformed`, `version`, `from_the_future`, `outdated`. */
+  finish(): TrustList {
+    const [scheme, ...more] = this.#schemes;
+    if (scheme === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'SchemeInformation');
+    if (!VERSIONS.includes(one(scheme, 'TSLVersionIdentifier').text)) throw new TrustListRefusal('version');
+    const issuedAt = readDateTime(one(scheme, 'ListIssueDateTime').text, 'ListIssueDateTime');
+    if (issuedAt.getTime() > this.#now.getTime() + SKEW_SECONDS * 1000) {
+      throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
+    }
+    const sequenceNumber = readNumber(one(scheme, 'TSLSequenceNumber').text);
+    // Section 5.3.15: an empty one closes the list
+    const [end] = all(one(scheme, 'NextUpdate'), 'dateTime');
+    const territory = all(scheme, 'SchemeTerritory')[0]?.text.trim();
+    const isPointing = isListOfLists(one(scheme, 'TSLType').text.trim());
+    const about = {
+      sequenceNumber,
+      issuedAt,
+      ...defined({ territory }),
+      ...(isPointing && { isListOfLists: true as const }),
+    };
+    if (end === undefined) return withinBounds({ ...about, nextUpdate: null, entities: [] });
+    const nextUpdate = readDateTime(end.text, 'NextUpdate');
+    if (nextUpdate <= this.#now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
+    const named = all(scheme, 'PointersToOtherTSL').flatMap((list) => all(list, 'OtherTSLPointer'));
+    const pointers = named.slice(0, MAX_POINTERS_READ).flatMap(readPointer);
+    if (named.length > MAX_POINTERS_READ || pointers.length > MAX_POINTERS)
+      throw new TrustListRefusal('malformed', 'too many pointers');
+    const entities = this.#providers.map(readProvider);
+    if (this.#fault !== undefined) throw this.#fault;
+    return withinBounds({
+      ...about,
+      nextUpdate,
+      entities: entities.filter(({ services }) => services.length > 0),
+      ...(pointers.length > 0 && { pointers }),
+    });
+  }
+}
+
+const PROVIDER = 'TrustServiceProviderList/TrustServiceProvider';
+const PARTS = new Set([`${PROVIDER}/TSPInformation`, `${PROVIDER}/TSPServices/TSPService`]);
+
+/** Whether the element at this path below the root is a provider. */
+export function isProvider(path: readonly string[]): boolean {
+  return path.length === 2 && path.join('/') === PROVIDER;
 }
 
 /** Section 5.3.13: what is said of the other list stands in elements of which each has one member. */
@@ -103,19 +155,35 @@ function certificatesOf(identity: ListElement): readonly string[] {
     .map(({ text }) => text.replaceAll(/\s/g, ''));
 }
 
-/** Of all that a list says but its dates, which its operator may change alone. @returns SHA-256, base64url. */
-export function contentHashOfTree(document: ListElement): string {
-  const digest = createHash('sha256');
-  const feed = (element: ListElement, parent: string) => {
-    const { namespace, name, attributes, children, text } = element;
-    if (parent === 'SchemeInformation' && name === 'ListIssueDateTime') return;
+/** SHA-256 of all that a list says except its dates, which its operator may change alone. */
+export class TrustedListDigest {
+  readonly #digest = createHash('sha256');
+  /** Local names of the open elements. */
+  readonly #path: string[] = [];
+  /** Depth of the element that does not count, with all that is in it. */
+  #skipped: number | undefined;
+
+  /** @param children number of elements directly in it. */
+  open({ namespace, name, attributes, text }: Omit<ListElement, 'children'>, children: number): void {
+    const parent = this.#path.at(-1);
+    const isInScheme = parent === 'SchemeInformation';
     // A list without an end is closed, which is no date.
-    if (parent === 'SchemeInformation' && name === 'NextUpdate' && children.length > 0) return;
-    digest.update(JSON.stringify([namespace, name, [...attributes].sort(), text.trim(), children.length]));
-    for (const child of children) feed(child, name);
-  };
-  feed(document, '');
-  return digest.digest('base64url');
+    const isDate = name === 'ListIssueDateTime' || (name === 'NextUpdate' && children > 0);
+    if (this.#skipped === undefined && isInScheme && isDate) this.#skipped = this.#path.length;
+    this.#path.push(name);
+    if (this.#skipped !== undefined) return;
+    this.#digest.update(JSON.stringify([namespace, name, [...attributes].sort(), text, children]));
+  }
+
+  close(): void {
+    this.#path.pop();
+    if (this.#skipped === this.#path.length) this.#skipped = undefined;
+  }
+
+  /** @returns base64url. */
+  value(): string {
+    return this.#digest.digest('base64url');
+  }
 }
 
 function readNumber(text: string): number {
@@ -124,8 +192,15 @@ function readNumber(text: string): number {
   return number;
 }
 
-function readProvider(provider: ListElement, now: Date): TrustedEntity {
-  const information = one(provider, 'TSPInformation');
+function readProvider({
+  information: parts,
+  services,
+}: {
+  readonly information: readonly ListElement[];
+  readonly services: readonly TrustedService[];
+}): TrustedEntity {
+  const [information, ...more] = parts;
+  if (information === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'TSPInformation');
   const names = textsOf(information, 'TSPName');
   const [name] = names;
   if (name === undefined) throw new TrustListRefusal('malformed', 'TSPName');
@@ -134,13 +209,7 @@ function readProvider(provider: ListElement, now: Date): TrustedEntity {
     .flatMap((addresses) => all(addresses, 'PostalAddress'))
     .flatMap((address) => all(address, 'CountryName'))[0]?.text;
   const identity = [names, textsOf(information, 'TSPTradeName'), country ?? null];
-  const services = all(provider, 'TSPServices').flatMap((list) => all(list, 'TSPService'));
-  return {
-    id: hash('sha256', JSON.stringify(identity), 'base64url'),
-    name,
-    country,
-    services: services.flatMap((service) => readService(service, now)),
-  };
+  return { id: hash('sha256', JSON.stringify(identity), 'base64url'), name, country, services };
 }
 
 function textsOf(information: ListElement, name: string): readonly string[] {
@@ -167,7 +236,7 @@ function readService(service: ListElement, now: Date): readonly TrustedService[]
       type,
       // Mandatory here: a service without would not be approved.
       status: one(information, 'ServiceStatus').text,
-      ...readListed(certificates),
+      certificates,
       since,
       ...(history.length > 0 && { history }),
     },

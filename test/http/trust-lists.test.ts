@@ -68,7 +68,7 @@ describe('trust lists through HTTP', () => {
     (await ok('GET', `/key-chain/${keyChain}`)).rootCertificate;
   /** What a reader makes of a list who knows the CA of its signer. */
   const read = async (jwt: string, keyChain = 'trust-list') =>
-    verifyTrustList(readers, jwt, pinSigners([await rootOf(keyChain)]), new Date()).list;
+    verifyTrustList(readers, jwt, pinSigners([await rootOf(keyChain)]).anchors, new Date()).list;
   /** Runs `work` so much later by the clock of the service. */
   const later = async <T>(milliseconds: number, work: () => Promise<T>): Promise<T> => {
     const clock = sinon.useFakeTimers({ now: Date.now() + milliseconds, toFake: ['Date'] });
@@ -290,7 +290,7 @@ describe('trust lists through HTTP', () => {
         ],
       ]);
       const other = await certify({ name: 'Other', ca: true });
-      expect(() => verifyTrustList(readers, jwt, pinSigners([pem(other)]), new Date())).to.throw(
+      expect(() => verifyTrustList(readers, jwt, pinSigners([pem(other)]).anchors, new Date())).to.throw(
         /untrusted_signer/,
       );
     });

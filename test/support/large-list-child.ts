@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { ThreadedXmlDocuments } from '../../adapters/xml/threaded-xml-documents.ts';
-import { gatherAnchors } from '../../application/trust-lists/listed-anchors.ts';
+import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
+import { anchorOf, gatherAnchors } from '../../application/trust-lists/listed-anchors.ts';
 import { signersOf } from '../../application/trust-lists/verify-trust-list.ts';
+import { threadedTrustLists } from '../../bootstrap/trust-list-reader.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 
 export type LargeListAssignment = {
   readonly file: string;
@@ -13,10 +17,16 @@ export type LargeListAssignment = {
 
 /** What came of it, on standard output. */
 export type LargeListRead = {
+  /** Why the list was rejected. */
+  readonly refusal: string | undefined;
   /** Milliseconds that the main thread computed at a stretch, at most. */
   readonly longest: number;
+  /** Resident memory above that before the list, MiB, at most. */
+  readonly peak: number;
+  readonly anchors: number;
   readonly listings: number;
-  readonly services: readonly unknown[];
+  readonly services: number;
+  readonly firstService: unknown;
 };
 
 /** What this thread computes between two moments in which others had their turn; neighbours on the machine do not count. */
@@ -45,16 +55,38 @@ class Holds {
 }
 
 /** A process of its own: where tests ran before, garbage of theirs is collected in between, which takes as long as there is of it. */
-const { file, signer, now }: LargeListAssignment = JSON.parse(process.argv[2] ?? '');
-const documents = new ThreadedXmlDocuments();
+const { file, signer, now: date }: LargeListAssignment = JSON.parse(process.argv[2] ?? '');
+const now = new Date(date);
+const certificates = new NodeCertificates();
+const lists = threadedTrustLists({ signatures: new NodeSignatures(), certificates });
 const text = readFileSync(file);
+const memoryBefore = process.memoryUsage.rss();
+let peak = memoryBefore;
+const memory = setInterval(() => {
+  peak = Math.max(peak, process.memoryUsage.rss());
+}, 2);
 const holds = new Holds();
-const { list } = await documents.trustedList(text, [signer], new Date(now), 'acme');
+const signers = signersOf([signer]);
+const opened = await lists
+  .open(text, { signers: signers.anchors, now, tenantId: 'acme' as TenantId })
+  .catch((error: unknown) => {
+    if (error instanceof TrustListRefusal) return error.message;
+    throw error;
+  });
+const list = typeof opened === 'string' ? undefined : opened.list;
 const source = { uri: 'https://lists.example', signers: signersOf([]), purpose: credentialIssuers() };
-const anchors = gatherAnchors([{ source, list }]);
+const gathered = list === undefined ? [] : [...gatherAnchors([{ source, list }]).values()];
+// The first path that is validated has all anchors put in order.
+certificates.validate([signer], gathered.map(anchorOf), now, { purpose: 'SD-JWT VC' });
+const services = list?.entities.flatMap((entity) => entity.services) ?? [];
 const read: LargeListRead = {
+  refusal: typeof opened === 'string' ? opened : undefined,
   longest: holds.end(),
-  listings: [...anchors.values()][0]?.listings.length ?? 0,
-  services: list.entities.flatMap((entity) => entity.services),
+  peak: Math.round((peak - memoryBefore) / 1024 / 1024),
+  anchors: gathered.length,
+  listings: gathered[0]?.listings.length ?? 0,
+  services: services.length,
+  firstService: services[0],
 };
+clearInterval(memory);
 process.stdout.write(JSON.stringify(read), () => process.exit(0));

@@ -18,9 +18,10 @@ import { credentialIssuers, selectCertificates } from '../../../domain/trust-lis
 import { checkSigningTime, openSignedList } from '../../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import {
+  isProvider,
   type ListElement,
-  readTrustedList,
   TRUSTED_LIST_ROOT,
+  TrustedListReader,
 } from '../../../domain/trust-lists/trusted-list.ts';
 import { DcqlQuery } from '../../../domain/verification/dcql/query.ts';
 import { NOW } from '../constants.ts';
@@ -101,10 +102,22 @@ const TRUSTED_LIST = {
   },
 };
 
+/** Passes the parts on as the parser of documents does. */
+function takeParts(reader: TrustedListReader, { children }: ListElement, path: readonly string[] = []): void {
+  for (const child of children) {
+    const below = [...path, child.name];
+    if (isProvider(below)) reader.beginProvider();
+    if (TrustedListReader.isPart(below)) reader.take(child);
+    else takeParts(reader, child, below);
+  }
+}
+
 function trustedList(input: Buffer): void {
   const value = parseJson(text(input));
   if (value === undefined) return;
-  const read = readTrustedList(element(TRUSTED_LIST_ROOT.name, value), NOW);
+  const reader = new TrustedListReader(NOW);
+  takeParts(reader, element(TRUSTED_LIST_ROOT.name, value));
+  const read = reader.finish();
   promise(read.nextUpdate === null || read.nextUpdate > NOW, 'a list that has ended vouches for nobody');
   selectCertificates(read, credentialIssuers());
 }

@@ -1,7 +1,6 @@
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts';
-import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import {
   OfflineIssuerRegistration,
   OfflineRegistrationCertificates,
@@ -15,6 +14,7 @@ import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
 import type { IssuedRegistrationCertificate, RelyingParty } from '../../../domain/registrar/registrar-api.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
 import { ACME, aWorld } from './world.ts';
 
 /** Addresses that the settings of this service do not let it call. */
@@ -84,7 +84,7 @@ export async function anAdministration() {
     schemaValidator: new AjvSchemaValidator(),
     signatures: new NodeSignatures(),
     certificates: new NodeCertificates(),
-    signedXmlDocuments: new XmlCryptoDocuments(),
+    trustListReader: inlineTrustLists(),
     registrar: new FakeRegistrar(),
     trustListPublisher: new TrustListPublisher(world),
   };

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
 import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
+import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
 import { type AdministrationWorld, anAdministration } from '../administration/kit.ts';
 import { ACME } from '../administration/world.ts';
 
@@ -30,7 +30,7 @@ describe('Copies of the lists of others', () => {
   it('are counted by kind', async () => {
     const ports = {
       ...world,
-      trustLists: new TrustLists({ ...world, signedXmlDocuments: new XmlCryptoDocuments() }),
+      trustLists: new TrustLists({ ...world, trustListReader: inlineTrustLists() }),
       remoteStatusLists: new RemoteStatusLists(world),
       revocationLists: new RevocationLists({ ...world, authorityPublisher: new AuthorityPublisher(world) }),
     };

@@ -1,5 +1,4 @@
 import { createSecretKey } from 'node:crypto';
-import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import type { ConfigurationMemory } from '../../../application/configuration-memory.ts';
 import { attestationChallenge } from '../../../application/oauth/challenges.ts';
 import {
@@ -20,6 +19,7 @@ import {
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
+import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
 import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { type AttestationOptions, type PopOptions, WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME, PUBLIC_URL, World } from '../verification-flow/kit.ts';
@@ -70,7 +70,7 @@ export class ClientWorld {
     this.world = world;
     this.provider = provider;
     this.settings = { ...world.settings, nonceKeys: [createSecretKey(Buffer.alloc(32, 1))] };
-    this.trustLists = new TrustLists({ ...world, signedXmlDocuments: new XmlCryptoDocuments() });
+    this.trustLists = new TrustLists({ ...world, trustListReader: inlineTrustLists() });
     this.walletProviderTrust = new WalletProviderTrust({ ...world, trustLists: this.trustLists });
     this.authenticator = new ClientAuthenticator({
       ...world,

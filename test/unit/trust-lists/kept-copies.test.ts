@@ -1,8 +1,5 @@
 import { expect } from 'chai';
-import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
-import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
-import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import type { EventPublisher, HeldListNotice } from '../../../application/ports/event-publisher.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
@@ -13,6 +10,7 @@ import { pinSigners, thumbprintOf } from '../../../application/trust-lists/verif
 import { trustListsProbe } from '../../../bootstrap/trust-lists-check.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { addTenant } from '../../contract/store/builders.ts';
+import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
@@ -53,9 +51,7 @@ describe('The good copy of a trust list of others', () => {
     const eventBus = new InProcessEventBus();
     lists = new TrustLists({
       ...{ store, remote, clock, settings, eventBus, log: new SilentLog() },
-      signatures: new NodeSignatures(),
-      certificates: new NodeCertificates(),
-      signedXmlDocuments: new XmlCryptoDocuments(),
+      trustListReader: inlineTrustLists(),
       tenantConfigurations: new TenantConfigurations({ store, settings, eventBus, clock }),
     });
   };

@@ -180,7 +180,9 @@ describe('The document of a trust list', () => {
       const notified = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/notified` };
       const { certificate } = one;
       const revocation = (...services: object[]) =>
-        select(credentialIssuers(), of('Issuance', certificate), ...services)[0]?.revocation;
+        select(credentialIssuers(), of('Issuance', certificate), ...services)[0]?.revocation?.map(
+          (listed) => listed.certificate,
+        );
       expect(revocation()).to.equal(undefined);
       expect(revocation(of('Revocation', certificate))).to.deep.equal([certificate]);
       expect(revocation(of('Revocation', certificate, notified))).to.deep.equal([certificate]);

@@ -1,8 +1,5 @@
 import { expect } from 'chai';
-import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
-import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
-import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
 import { StoreUnavailable } from '../../../application/ports/store.ts';
@@ -14,6 +11,7 @@ import { signersOf } from '../../../application/trust-lists/verify-trust-list.ts
 import { readPointers } from '../../../domain/trust-lists/list-pointer.ts';
 import { credentialIssuers } from '../../../domain/trust-lists/select-certificates.ts';
 import { addTenant } from '../../contract/store/builders.ts';
+import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 import { trustList } from '../../support/trust-list.ts';
@@ -62,9 +60,7 @@ describe('A list of lists', () => {
     const eventBus = new InProcessEventBus();
     lists = new TrustLists({
       ...{ store, remote, clock, settings, eventBus, log: new SilentLog() },
-      signatures: new NodeSignatures(),
-      certificates: new NodeCertificates(),
-      signedXmlDocuments: new XmlCryptoDocuments(),
+      trustListReader: inlineTrustLists(),
       tenantConfigurations: new TenantConfigurations({ store, settings, eventBus, clock }),
     });
     published.clear();

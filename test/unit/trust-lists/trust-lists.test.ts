@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 import { expect } from 'chai';
-import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
-import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
-import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
@@ -12,6 +9,7 @@ import { pinSigners } from '../../../application/trust-lists/verify-trust-list.t
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { addTenant } from '../../contract/store/builders.ts';
+import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import {
@@ -62,16 +60,13 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
 }
 
 function startProcess(): TrustLists {
-  const signatures = new NodeSignatures();
   const eventBus = new InProcessEventBus();
   const ports = {
     store,
     remote,
     clock,
     log,
-    signatures,
-    certificates: new NodeCertificates(),
-    signedXmlDocuments: new XmlCryptoDocuments(),
+    trustListReader: inlineTrustLists(),
   };
   const settings = new FakeSettings();
   const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus, clock });

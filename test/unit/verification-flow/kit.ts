@@ -8,7 +8,6 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
-import { XmlCryptoDocuments } from '../../../adapters/xml/signed-xml-documents.ts';
 import type { TenantCaller } from '../../../application/caller.ts';
 import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
@@ -54,6 +53,7 @@ import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
 import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
+import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
 import { TEST_CIPHER } from '../../support/memory-databases.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
@@ -166,7 +166,7 @@ export class World {
   readonly eventBus = new InProcessEventBus();
   readonly signatures = new NodeSignatures();
   readonly certificates = new NodeCertificates();
-  readonly signedXmlDocuments = new XmlCryptoDocuments();
+  readonly trustListReader = inlineTrustLists();
   readonly encryption = new NodeEncryption();
   readonly settings = new FakeSettings();
   readonly log = new FakeLog();

@@ -1,0 +1,146 @@
+import {
+  type OpenedList,
+  type ReadingOptions,
+  TrustListReader,
+} from '../../application/ports/trust-list-reader.ts';
+import { isXml } from '../../application/trust-lists/open-list.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import { type Job, ListThread, type ThreadOptions, type ThreadResult } from './list-thread.ts';
+import { type BudgetLimits, ProcessorBudget } from './processor-budget.ts';
+
+/** Bytes that the thread that serves requests opens itself: some milliseconds, less than handing them over. */
+const INLINE = { xml: 8 * 1024, compact: 32 * 1024 };
+const THREAD = { milliseconds: 30_000, megabytes: 96, idleMs: 5_000 };
+/** National lists take a second for all of them together. */
+const BUDGET: BudgetLimits = { milliseconds: 10_000, perMs: 60_000 };
+
+type Bound = { readonly count: number; readonly bytes: number };
+/** Lists of all tenants together that wait, and of one: Europe has some thirty lists, eight of which are fetched at a time. */
+const WAITING: Bound = { count: 128, bytes: 128 * 1024 * 1024 };
+const WAITING_OF_ONE: Bound = { count: 64, bytes: 48 * 1024 * 1024 };
+
+type Waiting = Job & {
+  readonly resolve: (opened: OpenedList) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+type Options = {
+  /** Opens small lists, in the calling thread. */
+  readonly inline: TrustListReader;
+  readonly program: URL;
+  readonly milliseconds?: number;
+  readonly megabytes?: number;
+  readonly budget?: BudgetLimits;
+  /** Replaces the thread and the clock. */
+  readonly thread?: { open(job: Job): Promise<ThreadResult> };
+  readonly now?: () => number;
+};
+
+/**
+ * Opens large lists in a thread: one at a time in all, so that memory has a limit, and one of each tenant in turn. A tenant that
+ * has used its budget of processor time waits while the others go on. What waits is bounded in number and bytes.
+ */
+export class ThreadedTrustLists extends TrustListReader {
+  readonly #inline: Options['inline'];
+  readonly #thread: Pick<ListThread, 'open'>;
+  readonly #budget: ProcessorBudget;
+  readonly #now: () => number;
+  /** By tenant, in the order of their turns. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #isReading = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({
+    inline,
+    program,
+    thread,
+    budget = BUDGET,
+    now = () => performance.now(),
+    ...limits
+  }: Options) {
+    super();
+    const options: ThreadOptions = { ...THREAD, ...limits, program };
+    this.#inline = inline;
+    this.#thread = thread ?? new ListThread(options);
+    this.#budget = new ProcessorBudget(budget);
+    this.#now = now;
+  }
+
+  override open(bytes: Uint8Array, options: ReadingOptions): Promise<OpenedList> {
+    if (bytes.length <= (isXml(bytes) ? INLINE.xml : INLINE.compact))
+      return this.#inline.open(bytes, options);
+    const { tenantId, signers, now } = options;
+    return new Promise((resolve, reject) => {
+      this.#enqueue(tenantId, { bytes, signers, now, resolve, reject });
+      this.advance();
+    });
+  }
+
+  /** A tenant with nothing waiting always finds a place: the tenant that holds most gives way. */
+  #enqueue(tenantId: string, job: Waiting): void {
+    const own = this.#waiting.get(tenantId) ?? [];
+    const all = () => [...this.#waiting.values()].flat();
+    if (!hasRoom(own, job, WAITING_OF_ONE) || (own.length > 0 && !hasRoom(all(), job, WAITING))) {
+      job.reject(tooMany());
+      return;
+    }
+    while (!hasRoom(all(), job, WAITING)) this.#giveWay();
+    this.#waiting.set(tenantId, [...own, job]);
+  }
+
+  /** Rejects the last list of the tenant that holds the largest share of either bound. */
+  #giveWay(): void {
+    const shareOf = (jobs: readonly Waiting[]) =>
+      Math.max(jobs.length / WAITING.count, bytesOf(jobs) / WAITING.bytes);
+    const [largest] = [...this.#waiting].toSorted(([, one], [, other]) => shareOf(other) - shareOf(one));
+    if (largest === undefined) return;
+    const [tenantId, jobs] = largest;
+    jobs.pop()?.reject(tooMany());
+    if (jobs.length === 0) this.#waiting.delete(tenantId);
+  }
+
+  /** Starts the next list unless one is being opened; by itself when a budget allows it again. */
+  advance(): void {
+    clearTimeout(this.#timer);
+    if (this.#isReading || this.#waiting.size === 0) return;
+    const now = this.#now();
+    const waits = [...this.#waiting.keys()].map((tenantId) => this.#budget.waitMs(tenantId, now));
+    const tenantId = [...this.#waiting.keys()][waits.indexOf(0)];
+    if (tenantId === undefined) {
+      this.#timer = setTimeout(() => this.advance(), Math.min(...waits));
+      this.#timer.unref();
+      return;
+    }
+    const job = this.#waiting.get(tenantId)?.shift();
+    if (job !== undefined) void this.#read(tenantId, job);
+  }
+
+  async #read(tenantId: string, job: Waiting): Promise<void> {
+    this.#isReading = true;
+    try {
+      const { outcome, cpuMs } = await this.#thread.open(job);
+      this.#budget.use(tenantId, cpuMs, this.#now());
+      if ('opened' in outcome) job.resolve(outcome.opened);
+      else job.reject(outcome.refusal);
+    } catch (error) {
+      job.reject(error);
+    } finally {
+      this.#isReading = false;
+      // Its turn is over: the tenant comes last, with what it asked for meanwhile.
+      const others = this.#waiting.get(tenantId) ?? [];
+      this.#waiting.delete(tenantId);
+      if (others.length > 0) this.#waiting.set(tenantId, others);
+      this.advance();
+    }
+  }
+}
+
+const tooMany = () => new TrustListRefusal('unavailable', 'too many large lists wait to be read');
+
+function bytesOf(jobs: readonly Waiting[]): number {
+  return jobs.reduce((sum, { bytes }) => sum + bytes.length, 0);
+}
+
+function hasRoom(jobs: readonly Waiting[], { bytes }: Waiting, bound: Bound): boolean {
+  return jobs.length < bound.count && bytesOf(jobs) + bytes.length <= bound.bytes;
+}

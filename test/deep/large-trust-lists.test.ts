@@ -1,0 +1,207 @@
+import * as childProcess from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
+import { threadedTrustLists } from '../../bootstrap/trust-list-reader.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
+import type { LargeListAssignment, LargeListRead } from '../support/large-list-child.ts';
+import { type Certified, certify } from '../support/test-certificates.ts';
+import { trustList } from '../support/trust-list.ts';
+import { signXml, type XmlService, xmlList } from '../support/xml-list.ts';
+
+const NOW = new Date('2026-06-01T12:00:00Z');
+const TYPE = 'http://uri.etsi.org/TrstSvc/Svctype';
+const MEGABYTE = 1_000_000;
+/** Of services that issue attestations, among all others. */
+const EVERY = 10;
+const MAX_PEAK_MIB = 128;
+const MARK = '<tsl:TrustServiceProviderList>';
+const CHILD = fileURLToPath(new URL('../support/large-list-child.ts', import.meta.url));
+const execFile = promisify(childProcess.execFile);
+
+describe('Large trust lists', () => {
+  let operator: Certified;
+  let large: Buffer;
+  let listed: number;
+  let folder: string;
+
+  const listOf = (bytes: number) => {
+    const service = (index: number): XmlService => ({
+      type: index % EVERY === 0 ? `${TYPE}/EAA/Q` : `${TYPE}/CA/QC`,
+      certificates: [operator.certificate, operator.certificate],
+    });
+    const size = xmlList({ services: [service(1)] }).length - xmlList().length;
+    const services = Array.from({ length: Math.ceil(bytes / size) }, (_, index) => service(index));
+    listed = Math.ceil(services.length / EVERY);
+    return Buffer.from(signXml(xmlList({ services }), operator));
+  };
+  const readers = (options: Parameters<typeof threadedTrustLists>[1] = {}) =>
+    threadedTrustLists({ signatures: new NodeSignatures(), certificates: new NodeCertificates() }, options);
+  const outcome = (text: Buffer, lists: ReturnType<typeof readers>, signers = [operator.certificate]) =>
+    lists
+      .open(text, {
+        signers: signers.map((certificate) => ({ certificate })),
+        ...{ now: NOW, tenantId: 'acme' as TenantId },
+      })
+      .then(
+        () => 'accepted',
+        (error: unknown) => {
+          if (error instanceof TrustListRefusal) return error.message;
+          throw error;
+        },
+      );
+  const inChild = async (text: Buffer, signer = operator.certificate): Promise<LargeListRead> => {
+    const file = join(folder, 'list');
+    writeFileSync(file, text);
+    const assignment: LargeListAssignment = { file, signer, now: NOW.toISOString() };
+    const { stdout } = await execFile(process.execPath, [CHILD, JSON.stringify(assignment)], {
+      env: bareEnvironment(),
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return JSON.parse(stdout);
+  };
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-list-'));
+    operator = await certify({ name: 'Operator' });
+    large = listOf(10 * MEGABYTE);
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('in XML are read by another thread, within 128 MiB, and this one never computes for 50 milliseconds', async () => {
+    const { longest, peak, listings, services, firstService } = await inChild(large);
+    expect(listings).to.equal(2 * listed);
+    expect(services).to.equal(listed);
+    expect(firstService).to.deep.include({ since: '2026-01-01T00:00:00.000Z', type: `${TYPE}/EAA/Q` });
+    expect(longest, 'ms').to.be.lessThan(50);
+    expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
+  });
+
+  it('as compact JWS, of a thousand certificates, are read in the same way', async () => {
+    const certificates: string[] = [];
+    for (let index = 0; index < 1_000; index++)
+      certificates.push((await certify({ name: `Issuer ${index}`, ca: true })).certificate);
+    const services = certificates.map((one) => ({ type: 'EAA/Issuance', certificates: [one] }));
+    const entities = [{ name: 'Issuers', services }];
+    const text = Buffer.from(trustList({ entities, signer: operator }, NOW.getTime() / 1000));
+    expect(text.length).to.be.greaterThan(500_000);
+    const { refusal, longest, peak, anchors } = await inChild(text);
+    expect(refusal).to.equal(undefined);
+    expect(anchors).to.equal(1_000);
+    expect(longest, 'ms').to.be.lessThan(50);
+    expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
+  });
+
+  it('are rejected in the thread for the same reasons', async () => {
+    const lists = readers();
+    const some = listOf(0.5 * MEGABYTE);
+    const stranger = await certify({ name: 'Stranger' });
+    const changed = Buffer.from(some.toString().replace('SequenceNumber>1<', 'SequenceNumber>2<'));
+    expect(
+      await Promise.all([
+        outcome(some, lists),
+        outcome(some, lists, [stranger.certificate]),
+        outcome(changed, lists),
+        outcome(Buffer.alloc(100_000, 'a'), lists),
+      ]),
+    ).to.deep.equal([
+      'accepted',
+      'untrusted_signer: none of the pinned ones',
+      'signature',
+      'malformed: not a compact JWS',
+    ]);
+  });
+
+  it('are rejected that take longer, more memory, or are larger than a list may be', async () => {
+    expect(await outcome(large, readers({ milliseconds: 20 }))).to.equal(
+      'malformed: it takes longer than 0.02 seconds to read',
+    );
+    const small = readers({ megabytes: 8 });
+    expect(await outcome(large, small)).to.equal('malformed: it takes too much memory to read');
+    const lists = readers();
+    const huge = Buffer.alloc(20 * MEGABYTE, '<a>');
+    expect(await outcome(huge, lists)).to.equal('malformed: lists in XML are read up to 16 MB');
+    expect(await outcome(listOf(0.3 * MEGABYTE), lists), 'the next one').to.equal('accepted');
+  });
+
+  describe('made to cost much', () => {
+    const SIZE = 15.5 * MEGABYTE;
+    const fill = (piece: string, less = 0) => piece.repeat(Math.floor((SIZE - less) / piece.length));
+    const filled = (inner: string) => xmlList().replace(MARK, inner + MARK);
+    const inXml: Record<string, () => string> = {
+      'attributes of many elements': () => filled(fill('<a b="c" d="e" f="g" h="i" j="k"/>')),
+      'attributes of one element': () =>
+        filled(`<a ${Array.from({ length: 1_500_000 }, (_, at) => `b${at}=""`).join(' ')}/>`),
+      'one attribute': () => filled(`<a b="${fill('x')}"/>`),
+      'one text': () => filled(`<a>${fill('x')}</a>`),
+      'one text beyond Latin': () => filled(`<a>${fill('x').slice(10)}€</a>`),
+      'texts beyond Latin': () => filled(`€${fill('<a>texttexttexttexttexttexttext</a>')}`),
+      'references to characters': () => filled(`<a>${fill('&#65;')}</a>`),
+      'references in many texts': () => filled(fill(`<a>${'&amp;'.repeat(50)}</a>`)),
+      elements: () => filled(fill('<a/>')),
+      'elements within the limit': () => filled(`${'<a/>'.repeat(590_000)}<!--${fill('x', 2_360_000)}-->`),
+      'deep nesting': () => filled(fill('<a>')),
+      'many nests': () => filled(fill(`${'<a>'.repeat(35)}${'</a>'.repeat(35)}`)),
+      comments: () => filled(fill('<!---->')),
+      'processing instructions': () => filled(fill('<?a b?>')),
+      sections: () => filled(`<a>${fill('<![CDATA[x]]>')}</a>`),
+      'empty sections': () => filled(`<a>${fill('<![CDATA[]]>')}</a>`),
+      namespaces: () => filled(fill('<a xmlns:b="c"/>')),
+      'namespaces of one element': () =>
+        filled(`<a ${Array.from({ length: 700_000 }, (_, at) => `xmlns:p${at}="u"`).join(' ')}/>`),
+      'line ends': () => filled(fill('\r\n')),
+      'white space in a tag': () => filled(`<a${fill(' ')}/>`),
+      'a name': () => filled(`<${fill('a')}/>`),
+    };
+    for (const [name, make] of Object.entries(inXml)) {
+      it(`by ${name} in XML are read or rejected within 128 MiB`, async () => {
+        // Signed, as far as it can be: the costly part is outside the signature that was made for another text.
+        const signed = signXml(xmlList(), operator);
+        const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(signed) ?? [];
+        const end = '</tsl:TrustServiceStatusList>';
+        const { refusal, longest, peak } = await inChild(Buffer.from(make().replace(end, signature + end)));
+        // Comments are no part of what is signed.
+        if (name !== 'comments') expect(refusal).to.match(/^(?:malformed|signature)/);
+        expect(refusal).not.to.match(/memory|seconds/);
+        expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
+        expect(longest, 'ms').to.be.lessThan(50);
+      });
+    }
+
+    it('by a text with many references, signed, is read within 128 MiB', async () => {
+      const text = `<a>${`<b>${'&amp;'.repeat(100)}</b>`.repeat(7_000)}</a>`;
+      const { refusal, peak, longest } = await inChild(Buffer.from(signXml(filled(text), operator)));
+      expect(refusal).to.equal(undefined);
+      expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
+      expect(longest, 'ms').to.be.lessThan(50);
+    });
+
+    const inJson: Record<string, (repeat: (piece: string) => string) => string> = {
+      'deep nesting': (repeat) => `{"LoTE":${repeat('[')}`,
+      'empty objects': (repeat) => `{"LoTE":[${repeat('{},')}{}]}`,
+      'small members': (repeat) => `{"LoTE":[${repeat('{"a":1},')}{}]}`,
+      'empty texts': (repeat) => `{"LoTE":[${repeat('"",')}""]}`,
+      numbers: (repeat) => `{"LoTE":[${repeat('1,')}1]}`,
+      escapes: (repeat) => `{"LoTE":"${repeat('\\u0041')}"}`,
+      'one text': (repeat) => `{"LoTE":"${repeat('x')}"}`,
+    };
+    for (const [name, make] of Object.entries(inJson)) {
+      it(`by ${name} in JSON are rejected within 128 MiB`, async () => {
+        const payload = make((piece) => piece.repeat(Math.floor(1_500_000 / piece.length)));
+        const [header] = trustList({ entities: [], signer: operator }, NOW.getTime() / 1000).split('.');
+        const text = `${header}.${Buffer.from(payload).toString('base64url')}.${'A'.repeat(86)}`;
+        const { refusal, longest, peak } = await inChild(Buffer.from(text));
+        expect(refusal).to.match(/^(?:malformed|signature)/);
+        expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
+        expect(longest, 'ms').to.be.lessThan(50);
+      });
+    }
+  });
+});
