@@ -205,7 +205,7 @@ export class WalletProviderTrust extends needs({
     const asked = await askLists(this.ports.trustLists, configured.tenantId, sources);
     const known = this.#known.get(sources);
     if (known !== undefined && areSame(known.asked, asked)) return known;
-    const listed = gatherAnchors(asked);
+    const listed = await gatherAnchors(asked);
     const anchors = [...listed.values()].map(anchorOf);
     const providers = { asked, anchors, listed };
     this.#known.set(sources, providers);

@@ -17,8 +17,9 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Store, StoreUnavailable } from '../ports/store.ts';
 import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { inTime } from './ask-lists.ts';
-import { LIST_TIMEOUT_MS } from './fetched-lists.ts';
+import { LIST_TIMEOUT_MS, LISTS_IN_MEMORY } from './fetched-lists.ts';
 import { downloadTrustList, isXml } from './open-list.ts';
+import { TenantSlots } from './tenant-slots.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
 /** A list as a configuration names it: its address, and where that stands. */
@@ -49,6 +50,8 @@ export class ListSigners extends needs({
   trustListReader: TrustListReader,
   clock: Clock,
 }) {
+  readonly #slots = new TenantSlots(LISTS_IN_MEMORY);
+
   /**
    * @returns by address the certificate of the signer, PEM; nothing for lists of this service, whose keys are known.
    * @throws Failure `invalid_input` that names every list that cannot be had or used.
@@ -58,7 +61,7 @@ export class ListSigners extends needs({
     const pins = await Promise.all(
       lists.map(async ({ uri, path, purpose }) => {
         try {
-          const { pem, list } = await this.signerOf(tenantId, uri);
+          const { pem, list } = await this.#slots.run(tenantId, () => this.signerOf(tenantId, uri));
           const problem = list && purpose && findPurposeProblem(list, purpose);
           if (problem !== undefined) throw new TrustListRefusal('another_list', problem);
           return [uri, pem] as const;
@@ -82,7 +85,12 @@ export class ListSigners extends needs({
     return Promise.all(
       lists.map(async (certified): Promise<InspectedList> => {
         try {
-          return { list: await inTime(this.read(tenantId, certified), until) };
+          const read = async () => {
+            // Nothing waits for it any more.
+            if (performance.now() >= until) throw new TrustListRefusal('unavailable', 'it is still being read');
+            return this.read(tenantId, certified);
+          };
+          return { list: await inTime(this.#slots.run(tenantId, read), until) };
         } catch (error) {
           if (error instanceof StoreUnavailable) throw error;
           const isRefusal = error instanceof TrustListRefusal;

@@ -59,23 +59,34 @@ export function anchorOf({ certificate, hash, authority }: ListedCertificate): T
   return { certificate, hash, ...(authority !== undefined && { authority }) };
 }
 
-/** The anchors of lists by the hash of their certificates, in the order of the lists. */
-export function gatherAnchors(asked: readonly AskedList[]): ReadonlyMap<string, ListedAnchor> {
+/** Services of a list from which on requests have their turn before it. */
+const MANY_SERVICES = 200;
+
+/**
+ * The anchors of lists by the hash of their certificates, in the order of the lists. Twenty lists may have a hundred thousand
+ * listings, so other requests have their turn in between.
+ */
+export async function gatherAnchors(
+  asked: readonly AskedList[],
+): Promise<ReadonlyMap<string, ListedAnchor>> {
   const anchors = new Map<string, ListedCertificate & { readonly listings: Listing[] }>();
   for (const one of asked) {
     if (!('list' in one)) continue;
     const { source, list } = one;
     const { uri, via } = source;
+    const services = list.entities.reduce((sum, entity) => sum + entity.services.length, 0);
+    if (services >= MANY_SERVICES) await new Promise((resolve) => setImmediate(resolve));
     const origin = { uri, sequenceNumber: list.sequenceNumber, ...defined({ via }) };
     for (const selected of selectCertificates(list, source.purpose)) {
-      const { hash, certificate, authority, ...listing } = selected;
+      const { hash, certificate, authority, entity, revocation, periods, isFormer } = selected;
       let anchor = anchors.get(hash);
       if (anchor === undefined) {
         if (anchors.size >= MAX_LISTED_ANCHORS) continue;
         anchor = { certificate, hash, ...(authority !== undefined && { authority }), listings: [] };
         anchors.set(hash, anchor);
       }
-      anchor.listings.push({ ...listing, list: origin });
+      const dates = periods === undefined ? {} : { periods, ...defined({ isFormer }) };
+      anchor.listings.push({ entity, revocation, ...dates, list: origin });
     }
   }
   return anchors;

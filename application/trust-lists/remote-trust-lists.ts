@@ -22,10 +22,11 @@ import { Store } from '../ports/store.ts';
 import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { sizeOfDocument } from '../size-of.ts';
 import { TenantConfigurations } from '../tenant-configurations.ts';
-import { type FetchedListStats, FetchedLists, keyOf } from './fetched-lists.ts';
+import { type FetchedListStats, FetchedLists, keyOf, LISTS_IN_MEMORY } from './fetched-lists.ts';
 import { copyIdOf, type FollowedTrustList, goodCopyInstead, keepCopy } from './list-copies.ts';
 import { downloadTrustList } from './open-list.ts';
 import { readOwnList } from './own-list.ts';
+import { TenantSlots } from './tenant-slots.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
 /** What an entry costs besides its list. */
@@ -76,6 +77,7 @@ export class TrustLists extends needs({
     faultOf: ({ fault, lifetime }) => fault && { ...fault, retriedAt: lifetime.refreshAt },
     failureMs: FAILURE_MS,
   });
+  readonly #slots = new TenantSlots(LISTS_IN_MEMORY);
 
   /**
    * @returns the list as it counts now: the same object until its content changes.
@@ -121,7 +123,7 @@ export class TrustLists extends needs({
   }
 
   #fetchOnce(wanted: Wanted): Promise<Known> {
-    return this.#lists.fetch(wanted.key, () => this.#fetch(wanted));
+    return this.#lists.fetch(wanted.key, () => this.#slots.run(wanted.tenantId, () => this.#fetch(wanted)));
   }
 
   async #fetch(wanted: Wanted): Promise<Known> {

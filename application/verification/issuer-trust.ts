@@ -54,7 +54,10 @@ const NOBODY: IssuerTrust = {
 /** Which issuers a tenant trusts: certificates that it names, and those of trust lists that it names. */
 export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
   /** What was made of the lists of a configuration; made anew when one of them changes. */
-  readonly #gathered = new WeakMap<Configured, { asked: readonly AskedList[]; trust: IssuerTrust }>();
+  readonly #gathered = new WeakMap<
+    Configured,
+    { readonly asked: readonly AskedList[]; readonly trust: Promise<IssuerTrust> }
+  >();
 
   /**
    * A request keeps the anchors that it was made with, whatever becomes of its configuration. Without such anchors a
@@ -136,15 +139,16 @@ function authoritiesOf(chain: KeyChain): readonly string[] {
     : known;
 }
 
-function gather({ anchors }: Configured, asked: readonly AskedList[]): IssuerTrust {
-  const listed = gatherAnchors(asked);
-  const lists = asked.flatMap((one) => {
+async function gather({ anchors }: Configured, asked: readonly AskedList[]): Promise<IssuerTrust> {
+  const listed = await gatherAnchors(asked);
+  const lists: { readonly uri: string; readonly anchors: readonly TrustAnchor[] }[] = [];
+  for (const one of asked) {
     const { uri } = one.source;
     // Of a list of lists those on the lists that it points to (OpenID4VP 1.0 section 6.1.1.2)
     const cascade = [one, ...asked.filter(({ source }) => source.via === uri)];
-    const own = [...gatherAnchors(cascade).values()].filter(isCurrent).map(anchorOf);
-    return own.length === 0 ? [] : [{ uri, anchors: own }];
-  });
+    const own = [...(await gatherAnchors(cascade)).values()].filter(isCurrent).map(anchorOf);
+    if (own.length > 0) lists.push({ uri, anchors: own });
+  }
   // A pin vouches for less than the same certificate on a list.
   const known = new Set(anchors.filter(({ pin }) => pin !== true).map(({ certificate }) => certificate));
   const added = [...listed].filter(([, { certificate }]) => !known.has(certificate));

@@ -17,6 +17,7 @@ import { chartOf } from './chart.ts';
 import { countFlows, writeCounts } from './counts.ts';
 import { type DatabaseRun, runDatabase } from './database-run.ts';
 import { growthFaults, runGrowth } from './grow-run.ts';
+import { describeLists, GAP_LIMIT_MS, MEMORY_LIMIT_MB, runLists } from './lists-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
 import { runNoisy } from './noisy-run.ts';
 import { type BenchOptions, readOptions, USAGE } from './options.ts';
@@ -44,7 +45,8 @@ type Mode = {
   readonly run: (kind: DatabaseKind, options: BenchOptions, outcome: Outcome) => Promise<void>;
 };
 
-function modeOf({ memory, against, grow, noisy, strict }: BenchOptions): Mode {
+function modeOf({ memory, against, grow, noisy, lists, strict }: BenchOptions): Mode {
+  if (lists) return { name: 'lists', isStrict: true, run: runManyLists };
   if (grow.length > 0) return { name: 'growth', isStrict: true, run: runGrowing };
   if (noisy) return { name: 'noisy', isStrict: strict, run: runNeighbours };
   if (memory) return { name: 'memory', isStrict: true, run: runMemories };
@@ -88,6 +90,22 @@ async function runNeighbours(kind: DatabaseKind, options: BenchOptions, outcome:
   for (const { scenario, met, overPeer } of run.scenarios) {
     if (!met) outcome.faults.push(`${kind}: ${scenario}: p99 ×${overPeer.median.toFixed(2)} beside a flood`);
   }
+}
+
+async function runManyLists(_kind: DatabaseKind, { against, profileFolder }: BenchOptions, outcome: Outcome): Promise<void> {
+  if (against !== undefined) {
+    const before = await runLists('compared', profileFolder, against);
+    outcome.runs.push(before);
+    outcome.texts.push(describeLists(before));
+  }
+  const run = await runLists('this service', profileFolder);
+  outcome.runs.push(run);
+  outcome.texts.push(describeLists(run));
+  if (run.read < run.lists) outcome.faults.push(`${run.lists - run.read} lists were not read`);
+  if (run.longestComputedMs > GAP_LIMIT_MS)
+    outcome.faults.push(`a response waited for ${run.longestComputedMs.toFixed(0)} ms of the main thread`);
+  if (run.addedMegabytes > MEMORY_LIMIT_MB)
+    outcome.faults.push(`${run.addedMegabytes.toFixed(0)} MB more than idle`);
 }
 
 function wrongAnswers({ database, comparisons }: PairedRun): readonly string[] {

@@ -26,6 +26,8 @@ export type BenchOptions = {
   readonly grow: readonly Growth[];
   /** Measure what a flood of another tenant does. */
   readonly noisy: boolean;
+  /** Measure how long requests wait while many large trust lists are read. */
+  readonly lists: boolean;
   readonly quick: boolean;
   /** How many processes share the requests, each the next one. */
   readonly processes: number;
@@ -70,6 +72,8 @@ instead of the table:
                         of it with --quick
     --grow-by <what,…>  some of it alone: ${GROWTHS.join(', ')}
   --noisy               how long 8 wallets of a tenant wait beside 200 of another one, which floods the service
+  --lists               how long /health/live takes, and the peak memory, while 20 trust lists of 250 KiB in XML and 20 of
+                        1.7 MiB in JSON are read at once; with --against <folder> the same of that service first
   --memory              10,000 presentations; exit code 1 when their memory stays behind`;
 
 const MIN_PAIRS = 5;
@@ -90,6 +94,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       grow: { type: 'boolean', default: false },
       'grow-by': { type: 'string', multiple: true, default: [] },
       noisy: { type: 'boolean', default: false },
+      lists: { type: 'boolean', default: false },
       profile: { type: 'string' },
       processes: { type: 'string', default: '1' },
       kms: { type: 'string', default: 'local' },
@@ -120,7 +125,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     throw misunderstood(`--${keeping} is about the table, and goes with nothing that comes instead of it`);
   return {
     only: new Set(split(values.only).map(scenarioName)),
-    databases: processes > 1 ? ['postgres'] : databases.length === 0 ? DATABASES : databases,
+    databases: values.lists ? ['sqlite'] : processes > 1 ? ['postgres'] : databases.length === 0 ? DATABASES : databases,
     help: values.help,
     warmUpSeconds: isPaired ? 4 : values.quick ? 1 : 3,
     measuredSeconds,
@@ -131,6 +136,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     count: values.count,
     grow: values.grow ? grownBy(split(values['grow-by'])) : [],
     noisy: values.noisy,
+    lists: values.lists,
     quick: values.quick,
     kms: oneOf(KEY_STORES, values.kms, 'key store'),
     profileFolder: values.profile,

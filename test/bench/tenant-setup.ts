@@ -150,7 +150,7 @@ export async function addKeyChains({ origin, token }: World, count: number): Pro
   await http.close();
 }
 
-async function accessToken(http: HttpClient, clientId: string, secret: string): Promise<string> {
+export async function accessToken(http: HttpClient, clientId: string, secret: string): Promise<string> {
   const body = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   return text('token', json('token', await http.postJson('/oauth2/token', body), 200), 'access_token');
 }

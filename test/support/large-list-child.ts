@@ -75,7 +75,7 @@ const opened = await lists
   });
 const list = typeof opened === 'string' ? undefined : opened.list;
 const source = { uri: 'https://lists.example', signers: signersOf([]), purpose: credentialIssuers() };
-const gathered = list === undefined ? [] : [...gatherAnchors([{ source, list }]).values()];
+const gathered = list === undefined ? [] : [...(await gatherAnchors([{ source, list }])).values()];
 // The first path that is validated has all anchors put in order.
 certificates.validate([signer], gathered.map(anchorOf), now, { purpose: 'SD-JWT VC' });
 const services = list?.entities.flatMap((entity) => entity.services) ?? [];

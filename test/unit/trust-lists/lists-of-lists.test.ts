@@ -88,7 +88,7 @@ describe('A list of lists', () => {
   const ask = (one = source()) => askLists(lists, ACME, [one]);
   /** Territories whose issuer counts. */
   const vouched = async (one = source()) => {
-    const anchors = [...gatherAnchors(await ask(one)).values()].map(({ certificate }) => certificate);
+    const anchors = [...(await gatherAnchors(await ask(one))).values()].map(({ certificate }) => certificate);
     return [...issuers].flatMap(([territory, { certificate }]) =>
       anchors.includes(certificate) ? [territory] : [],
     );
@@ -98,7 +98,7 @@ describe('A list of lists', () => {
 
   it('leads to the national lists, each under the signer that it names', async () => {
     expect(await vouched()).to.deep.equal(['DE', 'FR', 'IT']);
-    const [anchor] = gatherAnchors(await ask()).values();
+    const [anchor] = (await gatherAnchors(await ask())).values();
     expect(anchor?.listings[0]?.list).to.deep.equal({ uri: addressOf('DE'), sequenceNumber: 1, via: LOTL });
   });
 
@@ -154,7 +154,7 @@ describe('A list of lists', () => {
     remote.request = (url, options) =>
       url === addressOf('FR') ? new Promise(() => {}) : request.call(remote, url, options);
     const asked = await askLists(lists, ACME, [source()], 1_000);
-    const anchors = [...gatherAnchors(asked).values()].map(({ certificate }) => certificate);
+    const anchors = [...(await gatherAnchors(asked)).values()].map(({ certificate }) => certificate);
     expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
     const [refusal] = asked.flatMap((one) => ('refusal' in one ? [one.refusal.message] : []));
     expect(refusal).to.equal('unavailable: it is still being read');

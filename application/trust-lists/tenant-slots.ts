@@ -1,0 +1,24 @@
+/** Limits how many steps run at once for each tenant. Further ones wait in the order of their calls. */
+export class TenantSlots {
+  readonly #limit: number;
+  readonly #tenants = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  async run<T>(tenantId: string, step: () => Promise<T>): Promise<T> {
+    const slots = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] };
+    this.#tenants.set(tenantId, slots);
+    if (slots.running < this.#limit) slots.running++;
+    else await new Promise<void>((resolve) => slots.waiting.push(resolve));
+    try {
+      return await step();
+    } finally {
+      // The slot is passed on, so that no later call takes it first.
+      const next = slots.waiting.shift();
+      if (next !== undefined) next();
+      else if (--slots.running === 0) this.#tenants.delete(tenantId);
+    }
+  }
+}

@@ -1,0 +1,216 @@
+import { fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeJwt } from '../support/raw-wallet.ts';
+import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { trustList } from '../support/trust-list.ts';
+import { signXml, xmlList } from '../support/xml-list.ts';
+import { HttpClient, json, text } from './http-client.ts';
+import { accessToken } from './tenant-setup.ts';
+import { memoryMegabytes } from './processor-time.ts';
+import { freePort, ROOT_CLIENT, ServiceProcess, type Variant } from './service-process.ts';
+
+/** What `--lists` finds: one service, forty lists at once, and how long others wait meanwhile. */
+export type ListsRun = {
+  readonly name: string;
+  readonly lists: number;
+  /** Lists that were read in the end, and the seconds until then. */
+  readonly read: number;
+  readonly seconds: number;
+  /** Responses of `/health/live`, milliseconds. */
+  readonly longestMs: number;
+  readonly p99Ms: number;
+  /** What the main thread computed at most while one of them was awaited. */
+  readonly longestComputedMs: number;
+  readonly idleLongestMs: number;
+  readonly pollerDelayMs: number;
+  readonly failures: number;
+  /** Resident megabytes: before, and at most above that. */
+  readonly idleMegabytes: number;
+  readonly addedMegabytes: number;
+};
+
+const COUNT = 20;
+const XML_BYTES = 250 * 1024;
+const JSON_BYTES = 1.7 * 1024 * 1024;
+const CERTIFICATES = 1_000;
+const MAX_SECONDS = 120;
+const IDLE_MS = 3_000;
+const TRIES = 30;
+const XML_SERVICE = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+const POLLER = fileURLToPath(new URL('health-poller.ts', import.meta.url));
+/** Limits of the benchmark. */
+export const GAP_LIMIT_MS = 50;
+export const MEMORY_LIMIT_MB = 128;
+
+/** @param tree the folder of a built service; this one unless given. */
+export async function runLists(name: string, profileFolder?: string, variant: Variant = {}): Promise<ListsRun> {
+  const lists = await serveLists();
+  const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
+  const service = new ServiceProcess(await freePort(), {
+    ...{ profileFolder, memory: false, processes: 1, kms: 'local', variant, dataFolder },
+    databaseUrl: `sqlite:${join(dataFolder, 'bench.db')}`,
+    environment: {},
+  });
+  try {
+    await service.start();
+    return await measure(name, service, lists);
+  } finally {
+    await service.stop();
+    lists.close();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
+type Lists = Awaited<ReturnType<typeof serveLists>>;
+
+/** Twenty lists of either format, each with its own certificates, on a server of this process. */
+async function serveLists() {
+  const operator = await certify({ name: 'Operator' });
+  const certificates: string[] = [];
+  for (let index = 0; index < CERTIFICATES; index++)
+    certificates.push((await certify({ name: `Issuer ${index}`, ca: true })).certificate);
+  const bodies = new Map<string, Buffer>();
+  for (let index = 0; index < COUNT; index++) {
+    bodies.set(`/xml/${index}`, xmlOf(certificates, operator));
+    bodies.set(`/json/${index}`, jsonOf(certificates, operator));
+  }
+  const server = createServer((request, response) => {
+    response.end(bodies.get(request.url ?? ''));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const uris = [...bodies.keys()].map((path) => `http://127.0.0.1:${port}${path}`);
+  return { operator, uris, close: () => server.close() };
+}
+
+function xmlOf(certificates: readonly string[], operator: Certified): Buffer {
+  const serviceOf = (certificate: string) => ({ type: XML_SERVICE, certificates: [certificate] });
+  const [first = ''] = certificates;
+  const size = xmlList({ services: [serviceOf(first)] }).length - xmlList().length;
+  const services = certificates.slice(0, Math.floor(XML_BYTES / size)).map(serviceOf);
+  return Buffer.from(signXml(xmlList({ issuedAt: '2020-01-01T00:00:00Z', services }), operator));
+}
+
+function jsonOf(certificates: readonly string[], operator: Certified): Buffer {
+  const now = Math.floor(Date.now() / 1000);
+  const sizeOf = (count: number) => Buffer.from(jsonWith(certificates, count, operator, now));
+  const each = sizeOf(101).length - sizeOf(100).length;
+  return sizeOf(Math.floor(JSON_BYTES / each));
+}
+
+function jsonWith(certificates: readonly string[], count: number, signer: Certified, now: number): string {
+  const services = Array.from({ length: count }, (_, index) => ({
+    type: 'EAA/Issuance',
+    certificates: [certificates[index % certificates.length] ?? ''],
+  }));
+  return trustList({ entities: [{ name: 'Issuers', services }], signer }, now);
+}
+
+async function measure(name: string, service: ServiceProcess, lists: Lists): Promise<ListsRun> {
+  const http = new HttpClient(service.origin, 8);
+  const root = await accessToken(http, ROOT_CLIENT.id, ROOT_CLIENT.secret);
+  const tenant = json(
+    'POST /tenant',
+    await http.postJson(
+      '/tenant',
+      { id: 'lists', name: 'Lists', roles: ['presentation:manage'] },
+      { authorization: `Bearer ${root}` },
+    ),
+    201,
+  );
+  const [client = {}] = (tenant['clients'] ?? []) as Record<string, unknown>[];
+  const token = await accessToken(http, text('client', client, 'clientId'), text('client', client, 'secret'));
+  const authorization = { authorization: `Bearer ${token}` };
+  const signedBy = [pem(lists.operator)];
+  const idle = await polled(service, () => new Promise((resolve) => setTimeout(resolve, IDLE_MS)));
+  const { pid } = service;
+  const idleMegabytes = memoryMegabytes(pid, 'VmRSS');
+  let peak = idleMegabytes;
+  const memory = setInterval(() => {
+    peak = Math.max(peak, memoryMegabytes(pid, 'VmRSS'));
+  }, 5);
+  memory.unref();
+  let read = 0;
+  let seconds = 0;
+  const polls = await polled(service, async () => {
+    const begun = performance.now();
+    // A configuration names twenty lists at most.
+    const configure = async (id: string) => {
+      const named = lists.uris.filter((uri) => uri.includes(`/${id}/`));
+      const configuration = {
+        id,
+        dcql_query: { credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] },
+        trustAnchors: named.map((trustList) => ({ trustList, signedBy })),
+      };
+      json('POST /verifier/config', await http.postJson('/verifier/config', configuration, authorization), 201);
+    };
+    const presentation = await presentationOf();
+    const tryOne = (id: string) => http.postJson(`/verifier/config/${id}/try`, { presentation }, authorization);
+    await Promise.all(['xml', 'json'].map(configure));
+    for (let attempt = 0; attempt < TRIES && read < lists.uris.length; attempt++) {
+      await Promise.all(['xml', 'json'].map(tryOne));
+      const stats = json('GET /cache/stats', await http.get('/cache/stats', authorization), 200);
+      read = Number((stats['trustListCache'] as { size?: number } | undefined)?.size ?? 0);
+      seconds = (performance.now() - begun) / 1000;
+      if (seconds > MAX_SECONDS) break;
+      if (read < lists.uris.length) await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  }).finally(() => clearInterval(memory));
+  http.close();
+  const sorted = polls.milliseconds.toSorted((one, other) => one - other);
+  return {
+    ...{ name, lists: lists.uris.length, read, seconds, failures: polls.failures },
+    longestMs: sorted.at(-1) ?? 0,
+    longestComputedMs: Math.max(...polls.computed),
+    p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+    idleLongestMs: Math.max(...idle.milliseconds),
+    pollerDelayMs: polls.ownDelay,
+    idleMegabytes,
+    addedMegabytes: peak - idleMegabytes,
+  };
+}
+
+/** By an issuer on none of the lists: all of them are read before that is known. */
+async function presentationOf(): Promise<string> {
+  const issuer = await certify({ name: 'Issuer' });
+  const header = { alg: 'ES256', typ: 'dc+sd-jwt', x5c: [issuer.certificate] };
+  const iat = Math.floor(Date.now() / 1000);
+  return `${makeJwt(issuer, header, { vct: 'urn:c:1', iat, exp: iat + 3600 })}~`;
+}
+
+type Polls = {
+  readonly milliseconds: readonly number[];
+  readonly computed: readonly number[];
+  readonly failures: number;
+  readonly ownDelay: number;
+};
+
+async function polled({ origin, pid }: ServiceProcess, work: () => Promise<unknown>): Promise<Polls> {
+  const poller = fork(POLLER, [`${origin}/health/live`, String(pid)], { execArgv: [] });
+  await new Promise((resolve) => poller.once('spawn', resolve));
+  const ended = new Promise<Polls>((resolve, reject) => {
+    poller.once('message', (polls) => resolve(polls as Polls));
+    poller.once('error', reject);
+  });
+  try {
+    await work();
+  } finally {
+    poller.send('end');
+  }
+  return ended;
+}
+
+export function describeLists(run: ListsRun): string {
+  const round = (value: number) => value.toFixed(0);
+  return [
+    `\n${run.name}: ${run.read} of ${run.lists} lists read in ${run.seconds.toFixed(1)} s`,
+    `/health/live: main thread at most ${round(run.longestComputedMs)} ms, response longest ${round(run.longestMs)} ms, p99 ${round(run.p99Ms)} ms, ${run.failures} failures` +
+      ` (idle: longest ${round(run.idleLongestMs)} ms; the poller itself was held up for ${round(run.pollerDelayMs)} ms)`,
+    `memory: ${round(run.idleMegabytes)} MB idle, at most ${round(run.addedMegabytes)} MB more`,
+  ].join('\n');
+}
