@@ -16,7 +16,7 @@ export type ThreadOptions = {
 };
 
 /** Heap for objects that live shortly; a thread reads texts in small pieces. */
-const YOUNG_MEGABYTES = 8;
+const YOUNG_MEGABYTES = 4;
 
 /** Result of one list, and the processor time that it took. */
 export type ThreadResult = {

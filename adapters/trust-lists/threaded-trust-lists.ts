@@ -10,7 +10,7 @@ import { type BudgetLimits, ProcessorBudget } from './processor-budget.ts';
 
 /** Bytes that the thread that serves requests opens itself: some milliseconds, less than handing them over. */
 const INLINE = { xml: 8 * 1024, compact: 32 * 1024 };
-const THREAD = { milliseconds: 30_000, megabytes: 96, idleMs: 5_000 };
+const THREAD = { milliseconds: 30_000, megabytes: 64, idleMs: 5_000 };
 /** National lists take a second for all of them together. */
 const BUDGET: BudgetLimits = { milliseconds: 10_000, perMs: 60_000 };
 

@@ -10,7 +10,7 @@ import { SharedLists } from './shared-lists.ts';
 /** Limits one download of a list. */
 export const LIST_TIMEOUT_MS = 5_000;
 /** Trust lists of one tenant that are downloaded, or wait in memory to be read, at the same time. */
-export const LISTS_IN_MEMORY = 8;
+export const LISTS_IN_MEMORY = 4;
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
 const MAX_FAILURE_BYTES = 8 * 1024 * 1024;
 /** An error with where it happened. */

@@ -149,6 +149,8 @@ async function gather({ anchors }: Configured, asked: readonly AskedList[]): Pro
     const own = [...(await gatherAnchors(cascade)).values()].filter(isCurrent).map(anchorOf);
     if (own.length > 0) lists.push({ uri, anchors: own });
   }
+  // What follows looks at all certificates once more.
+  await new Promise((resolve) => setImmediate(resolve));
   // A pin vouches for less than the same certificate on a list.
   const known = new Set(anchors.filter(({ pin }) => pin !== true).map(({ certificate }) => certificate));
   const added = [...listed].filter(([, { certificate }]) => !known.has(certificate));

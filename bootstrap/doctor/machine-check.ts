@@ -10,6 +10,8 @@ import { type Finding, fault, ok, warning } from './finding.ts';
 const MIB = 1_048_576;
 /** What a process has besides caches and bodies; see docs/architecture/memory.md. */
 const BASE_MIB = 150;
+/** What a process has beside that while it reads a large trust list; see docs/verifying.md. */
+const TRUST_LIST_MIB = 128;
 const LEAST_DISK_MIB = 200;
 const LITTLE_DISK_MIB = 2_048;
 const BACKUP_HOURS = 26;
@@ -62,7 +64,9 @@ function checkNode({ nodeVersion }: Machine): Finding {
 }
 
 function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: Machine): Finding {
-  const needed = WORKERS * (CACHE_MEMORY + BASE_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
+  const needed =
+    WORKERS * (CACHE_MEMORY + BASE_MIB + TRUST_LIST_MIB) +
+    Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
   const sizes = `up to ${needed} MiB are wanted (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
   if (needed > machine.memoryMib)
     return fault('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more');

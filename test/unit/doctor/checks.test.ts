@@ -111,7 +111,7 @@ describe('the doctor, about the machine', () => {
     ['node', 'fault', { nodeVersion: '24.6.0' }, {}],
     ['node', 'warning', { nodeVersion: '25.1.0' }, {}],
     ['memory', 'fault', { memoryMib: 256 }, {}],
-    ['memory', 'warning', { memoryMib: 400 }, {}],
+    ['memory', 'warning', { memoryMib: 560 }, {}],
     ['memory', 'warning', { memoryMib: 65_536 }, { CACHE_MEMORY: '2000' }],
     ['memory', 'fault', {}, { WORKERS: '32', DATABASE_URL: VALID.DATABASE_URL }],
     ['open files', 'warning', { filesLimit: 1_024 }, {}],
