@@ -87,7 +87,8 @@ export class ListSigners extends needs({
         try {
           const read = async () => {
             // Nothing waits for it any more.
-            if (performance.now() >= until) throw new TrustListRefusal('unavailable', 'it is still being read');
+            if (performance.now() >= until)
+              throw new TrustListRefusal('unavailable', 'it is still being read');
             return this.read(tenantId, certified);
           };
           return { list: await inTime(this.#slots.run(tenantId, read), until) };

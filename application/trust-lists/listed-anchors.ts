@@ -66,9 +66,7 @@ const MANY_SERVICES = 200;
  * The anchors of lists by the hash of their certificates, in the order of the lists. Twenty lists may have a hundred thousand
  * listings, so other requests have their turn in between.
  */
-export async function gatherAnchors(
-  asked: readonly AskedList[],
-): Promise<ReadonlyMap<string, ListedAnchor>> {
+export async function gatherAnchors(asked: readonly AskedList[]): Promise<ReadonlyMap<string, ListedAnchor>> {
   const anchors = new Map<string, ListedCertificate & { readonly listings: Listing[] }>();
   for (const one of asked) {
     if (!('list' in one)) continue;

@@ -92,7 +92,11 @@ async function runNeighbours(kind: DatabaseKind, options: BenchOptions, outcome:
   }
 }
 
-async function runManyLists(_kind: DatabaseKind, { against, profileFolder }: BenchOptions, outcome: Outcome): Promise<void> {
+async function runManyLists(
+  _kind: DatabaseKind,
+  { against, profileFolder }: BenchOptions,
+  outcome: Outcome,
+): Promise<void> {
   if (against !== undefined) {
     const before = await runLists('compared', profileFolder, against);
     outcome.runs.push(before);

@@ -38,5 +38,8 @@ function computedMs(): number {
 
 process.once('message', () => {
   clearInterval(timer);
-  setTimeout(() => process.send?.({ milliseconds, computed, failures, ownDelay }, () => process.exit(0)), 200);
+  setTimeout(
+    () => process.send?.({ milliseconds, computed, failures, ownDelay }, () => process.exit(0)),
+    200,
+  );
 });

@@ -10,9 +10,9 @@ import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { signXml, xmlList } from '../support/xml-list.ts';
 import { HttpClient, json, text } from './http-client.ts';
-import { accessToken } from './tenant-setup.ts';
 import { memoryMegabytes } from './processor-time.ts';
 import { freePort, ROOT_CLIENT, ServiceProcess, type Variant } from './service-process.ts';
+import { accessToken } from './tenant-setup.ts';
 
 /** What `--lists` finds: one service, forty lists at once, and how long others wait meanwhile. */
 export type ListsRun = {
@@ -48,7 +48,11 @@ export const GAP_LIMIT_MS = 50;
 export const MEMORY_LIMIT_MB = 128;
 
 /** @param tree the folder of a built service; this one unless given. */
-export async function runLists(name: string, profileFolder?: string, variant: Variant = {}): Promise<ListsRun> {
+export async function runLists(
+  name: string,
+  profileFolder?: string,
+  variant: Variant = {},
+): Promise<ListsRun> {
   const lists = await serveLists();
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
   const service = new ServiceProcess(await freePort(), {
@@ -147,10 +151,15 @@ async function measure(name: string, service: ServiceProcess, lists: Lists): Pro
         dcql_query: { credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] },
         trustAnchors: named.map((trustList) => ({ trustList, signedBy })),
       };
-      json('POST /verifier/config', await http.postJson('/verifier/config', configuration, authorization), 201);
+      json(
+        'POST /verifier/config',
+        await http.postJson('/verifier/config', configuration, authorization),
+        201,
+      );
     };
     const presentation = await presentationOf();
-    const tryOne = (id: string) => http.postJson(`/verifier/config/${id}/try`, { presentation }, authorization);
+    const tryOne = (id: string) =>
+      http.postJson(`/verifier/config/${id}/try`, { presentation }, authorization);
     await Promise.all(['xml', 'json'].map(configure));
     for (let attempt = 0; attempt < TRIES && read < lists.uris.length; attempt++) {
       await Promise.all(['xml', 'json'].map(tryOne));

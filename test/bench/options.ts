@@ -125,7 +125,13 @@ export function readOptions(args: readonly string[]): BenchOptions {
     throw misunderstood(`--${keeping} is about the table, and goes with nothing that comes instead of it`);
   return {
     only: new Set(split(values.only).map(scenarioName)),
-    databases: values.lists ? ['sqlite'] : processes > 1 ? ['postgres'] : databases.length === 0 ? DATABASES : databases,
+    databases: values.lists
+      ? ['sqlite']
+      : processes > 1
+        ? ['postgres']
+        : databases.length === 0
+          ? DATABASES
+          : databases,
     help: values.help,
     warmUpSeconds: isPaired ? 4 : values.quick ? 1 : 3,
     measuredSeconds,
