@@ -7,6 +7,7 @@ import {
   type IssuanceConfiguration,
   withDefaults,
 } from '../domain/issuance/issuance-configuration.ts';
+import { type RecordedKey, withCompromisedLeaves } from '../domain/keys/compromised-keys.ts';
 import type { KeyChain } from '../domain/keys/key-chain.ts';
 import type { AuthorizationServer } from '../domain/oauth/grant.ts';
 import { issuerOf } from '../domain/oauth/servers.ts';
@@ -145,8 +146,18 @@ export class TenantConfiguration {
   async keyChains(): Promise<readonly KeyChain[]> {
     const { documents: chains } = await this.#listing('keyChains', ({ keyChains }) => keyChains);
     return this.derive('keyChains/by-age', () =>
-      chains.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime()),
+      withCompromisedLeaves(chains).toSorted(
+        (one, other) => one.createdAt.getTime() - other.createdAt.getTime(),
+      ),
     );
+  }
+
+  /** Public keys that the tenant remembers beyond the life of their key chains. */
+  recordedKeys(): Promise<readonly RecordedKey[]> {
+    return this.derive('recorded-keys', () => {
+      this.look(['keyChains']);
+      return this.#store.forTenant(this.tenantId, ({ recordedKeys }) => recordedKeys.list());
+    });
   }
 
   /** Newest first. `usedEntries` and tokens are those of the moment of reading. */

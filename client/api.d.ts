@@ -874,7 +874,7 @@ export interface paths {
     put?: never;
     /**
      * Give a key chain another key now
-     * @description The key before it is published until everything that it signed has ended. With `provider`, this and all later keys are made there; the authority stays what it was.
+     * @description The key before it is published until everything that it signed has ended. With `provider`, this and all later keys are made there; the authority stays what it was. With `compromised`, the public key is taken out of use in every key chain of the tenant that has or had it: `affectedKeyChains` names them.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      *
@@ -3119,6 +3119,8 @@ export interface components {
       readonly activeCertificate?: string;
       /** Format: date-time */
       readonly activeCertificateExpiry?: string;
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
+      readonly compromisedAt?: string | null;
       readonly lastRotatedAt?: string | null;
       readonly previousKey?: components["schemas"]["PublicKey"] | null;
       readonly previousCertificate?: string | null;
@@ -3176,7 +3178,7 @@ export interface components {
       provider?: string;
       /** @description Another name of `provider` */
       kmsProvider?: string;
-      /** @description The present key is in other hands: its certificates are revoked and it is published no more, so that nothing counts that was signed with it */
+      /** @description An attacker may have the present key: the public key is taken out of use in all key chains of the tenant, and certificates for it that internal authorities issued are revoked, so that nothing signed with it counts. A key chain that cannot be rotated signs nothing until it is replaced */
       compromised?: boolean;
     };
     CertificateSigningRequest: {
@@ -4168,6 +4170,8 @@ export interface components {
       activeCertificate: string;
       /** Format: date-time */
       activeCertificateExpiry: string;
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
+      compromisedAt: string | null;
       rotationEnabled: boolean;
       rotationIntervalDays: number;
       certValidityDays: number;
@@ -4964,6 +4968,8 @@ export interface components {
       activeCertificate: string;
       /** Format: date-time */
       activeCertificateExpiry: string;
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
+      compromisedAt: string | null;
       rotationEnabled: boolean;
       rotationIntervalDays: number;
       certValidityDays: number;
@@ -5003,6 +5009,63 @@ export interface components {
        * @enum {string}
        */
       status: "up" | "down";
+    };
+    /** @description A key chain after its rotation */
+    WrittenRotatedKeyChain: {
+      id: string;
+      tenantId: string;
+      description: string | null;
+      /** @description The first of `usages`; null for a key without any */
+      usageType: ("access" | "signing" | "trustList" | "statusList") | null;
+      usages: ("access" | "signing" | "trustList" | "statusList")[];
+      /** @constant */
+      usage: "sign";
+      kmsProvider: string;
+      /** @description The provider's own name of the key; null for local keys */
+      externalKeyId: string | null;
+      rootKey: components["schemas"]["PublicKey"] | null;
+      /** @description PEM; the anchor that relying parties configure */
+      rootCertificate: string | null;
+      activeKey: components["schemas"]["PublicKey"];
+      /** @description PEM, leaf first */
+      activeCertificate: string;
+      /** Format: date-time */
+      activeCertificateExpiry: string;
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
+      compromisedAt: string | null;
+      rotationEnabled: boolean;
+      rotationIntervalDays: number;
+      certValidityDays: number;
+      lastRotatedAt: string | null;
+      previousKey: components["schemas"]["PublicKey"] | null;
+      previousCertificate: string | null;
+      /** @description When everything that it signed has ended; it is published until then */
+      previousKeyExpiry: string | null;
+      /** @description All that count still, newest first */
+      previousKeys: {
+        key: components["schemas"]["PublicKey"];
+        /** @description PEM, leaf first */
+        certificate: string;
+        /** Format: date-time */
+        expiry: string;
+      }[];
+      /** Format: date-time */
+      createdAt: string;
+      /** Format: date-time */
+      updatedAt: string;
+      /** @description With `compromised`: all key chains of the tenant that have or had the public key; empty otherwise */
+      affectedKeyChains: {
+        id: string;
+        /**
+         * @description `rotated`: it signs with another key now. `blocked`: it signs nothing until it is rotated or replaced. `former`: only a former key of it is concerned
+         * @enum {string}
+         */
+        outcome: "rotated" | "blocked" | "former";
+        /** @description Why the key chain could not be rotated */
+        reason: string | null;
+      }[];
+      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      warnings: components["schemas"]["Warning"][];
     };
     /** @description To be handed to whoever shall certify the key */
     CertificateRequest: {
@@ -8113,13 +8176,13 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A key with the certificates that prove whose it is */
+      /** @description A key chain after its rotation */
       200: {
         headers: {
           [name: string]: unknown;
         };
         content: {
-          "application/json": components["schemas"]["WrittenKeyChain"];
+          "application/json": components["schemas"]["WrittenRotatedKeyChain"];
         };
       };
     };

@@ -15,7 +15,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { decodeDocument } from './rows/document-codec.ts';
 import { byClientId, byId, MARK_LENGTH, placeOf, tableOf } from './rows/document-tables.ts';
 import { readStatusList } from './rows/session-codec.ts';
-import { CLIENT_COLUMNS, clientOf, TENANT_COLUMNS, tenantOf } from './rows/tenant-columns.ts';
+import { CLIENT_COLUMNS, clientOf, recordedKeyOf, TENANT_COLUMNS, tenantOf } from './rows/tenant-columns.ts';
 import { named, type Parameter, type Row, type Statement } from './statement.ts';
 
 /** Runs one statement. */
@@ -56,6 +56,14 @@ const CLIENTS_OF = named('clients_of', `select ${CLIENT_COLUMNS} from clients wh
 const REMOVED_CLIENT = named(
   'removed_client',
   'select 1 as found from removed_clients where tenant_id = $1 and client_id = $2',
+);
+const RECORDED_KEYS = named(
+  'recorded_keys',
+  'select thumbprint, compromised_at, certificates from recorded_keys where tenant_id = $1 order by thumbprint',
+);
+const COMPROMISED_KEYS = named(
+  'compromised_keys',
+  'select tenant_id, thumbprint from recorded_keys where compromised_at is not null',
 );
 const OF_STATUS_LISTS = `select tenant_id, id, credential_configuration_id, key_chain_id, bits, capacity, ttl_seconds,
   immediate_update, enable_aggregation, secret, used_entries, version, created_at, token, token_version,
@@ -121,6 +129,9 @@ export function tenantReader(
       versions: async (id, page) => (await seldom()).trustLists.versions(id, page),
       version: async (id, versionId) => (await seldom()).trustLists.version(id, versionId),
     },
+    recordedKeys: {
+      list: async () => (await read(RECORDED_KEYS, tenantId)).map(recordedKeyOf),
+    },
     seenReleases: {},
     audit: {
       list: async (query) => (await seldom()).audit.list(query),
@@ -153,6 +164,13 @@ export function serviceReader(
       },
       listOf: async (tenantId) => (await read(CLIENTS_OF, tenantId)).map(clientOf).sort(byClientId),
       isRemoved: async (tenantId, clientId) => (await read(REMOVED_CLIENT, tenantId, clientId)).length > 0,
+    },
+    recordedKeys: {
+      compromised: async () =>
+        (await read(COMPROMISED_KEYS)).map((row) => ({
+          tenantId: String(row['tenant_id']) as TenantId,
+          thumbprint: String(row['thumbprint']),
+        })),
     },
     audit: {
       list: async (query) => (await seldom()).audit.list(query),

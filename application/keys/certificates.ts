@@ -16,6 +16,7 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { certifyLeaf, leafOf } from './certify-leaf.ts';
+import { assertNotCompromised } from './compromised-key.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
 import { readCertificates } from './read-certificates.ts';
 import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
@@ -62,6 +63,7 @@ export class CreateCertificate extends needs({
     const holders = holdersOf(wanted.keyId, known);
     const holder = holders.find((chain) => chain.root !== undefined) ?? holders[0];
     assertMayCertify(caller, wanted, holders, known);
+    assertNotCompromised(holder, known);
 
     const { crt } = wanted;
     const active =
@@ -172,6 +174,7 @@ export class RequestCertificate extends needs({
       all: await keyChains.list(),
     }));
     assertMayTouch(caller.roles, [chain], all);
+    assertNotCompromised(chain, all);
     const { active } = chain;
     const known = subjectNames(active.certificates[0] ?? '');
     const country = wanted.country ?? known.country;

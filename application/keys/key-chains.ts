@@ -1,3 +1,4 @@
+import { chainsOfPublicKey } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
 import type {
   KeyChainCreation,
@@ -12,6 +13,7 @@ import {
 } from '../../domain/keys/key-chain-rights.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
+import { thumbprint } from '../../domain/shared/jwk.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { changeOwnAlone } from '../own-changes.ts';
@@ -22,6 +24,12 @@ import { Log } from '../ports/log.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
+import {
+  assertNotCompromised,
+  type CompromiseReport,
+  markCompromised,
+  reportSharedKeys,
+} from './compromised-key.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
 import { withNewKeys } from './new-keys.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
@@ -128,6 +136,7 @@ export class UpdateKeyChain extends needs({
       const known = await own.keyChains.get(id);
       const all = await own.keyChains.list();
       assertMayTouch(caller.roles, [known, { usages: wanted.usages ?? [] }], all);
+      if (wanted.certificates !== undefined || signer !== undefined) assertNotCompromised(known, all);
       const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
       const { profile } = await own.tenant.get();
       assertKeepsPurpose(known, changed, { all, path: paths.usages, profile });
@@ -163,13 +172,13 @@ export class DeleteKeyChain extends needs({ ...DESTROYING, clock: Clock }) {
   }
 }
 
-/** Gives a key chain another key at once. */
+/** Gives a key chain another key at once, and marks the key before as compromised where the caller says so. */
 export class RotateKeyChain extends needs(RENEWAL_PORTS) {
   /**
    * @throws Failure `not_found`; `conflict` when its certificates come from outside, too many former keys count still,
    *   or somebody else rotates it at this moment.
    */
-  async execute(caller: TenantCaller, id: string, wanted: KeyChainRotation): Promise<KeyChain> {
+  async execute(caller: TenantCaller, id: string, wanted: KeyChainRotation): Promise<CompromiseReport> {
     const { store, kms } = this.ports;
     const { tenantId } = caller;
     const provider = wanted.provider ?? wanted.kmsProvider;
@@ -178,15 +187,21 @@ export class RotateKeyChain extends needs(RENEWAL_PORTS) {
     const all = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
     const chain = all.find((one) => one.id === id);
     if (chain === undefined) throw new Failure('not_found', 'there is no such key chain');
-    assertMayTouch(caller.roles, [chain], all);
+    const siblings =
+      wanted.compromised === true ? chainsOfPublicKey(all, thumbprint(chain.active.key.publicJwk)) : [];
+    assertMayTouch(caller.roles, [chain, ...siblings], all);
     const { algorithm } = chain.active.key.handle;
     assertAlgorithm(kms, { tenantId, provider: provider ?? chain.kmsProvider }, algorithm, path);
-    return renewLeaf(this.ports, chain, {
-      step: 'rotation',
-      provider,
-      by: caller,
-      compromised: wanted.compromised,
-    });
+    if (wanted.compromised !== true) {
+      return {
+        chain: await renewLeaf(this.ports, chain, { step: 'rotation', provider, by: caller }),
+        affected: [],
+      };
+    }
+    const report = await markCompromised(this.ports, chain, all, { provider, by: caller });
+    // Not awaited: it reads the key chains of all tenants, and its result is for the operator alone.
+    void reportSharedKeys(this.ports);
+    return report;
   }
 }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { RecordedKey } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain, KeyRoot } from '../../domain/keys/key-chain.ts';
 import {
   authorityOf,
@@ -37,10 +38,10 @@ export class AuthorityPublisher extends needs({ ...WORLD, certificateAuthority: 
 
   /** The list of what an authority revoked. @throws Failure `not_found` for an unknown authority, and one that has ended. */
   async revocationList(tenantId: TenantId, authorityId: string): Promise<AuthorityDocument> {
-    const { chains, root } = await this.#find(tenantId, authorityId);
+    const { chains, root, records } = await this.#find(tenantId, authorityId);
     const now = this.ports.clock.now();
     if (root.notAfter <= now) throw unknown();
-    const revoked = revokedUnder(chains, root);
+    const revoked = revokedUnder(chains, root, records);
     const { thisUpdate } = listTimes(revoked, now);
     const known = await this.#lists.get(root)?.catch(() => undefined);
     if (known?.thisUpdate === thisUpdate.getTime()) return known;
@@ -59,11 +60,16 @@ export class AuthorityPublisher extends needs({ ...WORLD, certificateAuthority: 
   async #find(
     tenantId: TenantId,
     authorityId: string,
-  ): Promise<{ readonly chains: readonly KeyChain[]; readonly root: KeyRoot }> {
-    const chains = await (await this.ports.tenantConfigurations.stored(tenantId))?.keyChains();
+  ): Promise<{
+    readonly chains: readonly KeyChain[];
+    readonly root: KeyRoot;
+    readonly records: readonly RecordedKey[];
+  }> {
+    const configured = await this.ports.tenantConfigurations.stored(tenantId);
+    const chains = await configured?.keyChains();
     const root = chains && authorityOf(chains, authorityId);
-    if (chains === undefined || root === undefined) throw unknown();
-    return { chains, root };
+    if (configured === undefined || chains === undefined || root === undefined) throw unknown();
+    return { chains, root, records: await configured.recordedKeys() };
   }
 
   async #sign(tenantId: TenantId, root: KeyRoot, revoked: readonly RevokedCertificate[]): Promise<Published> {

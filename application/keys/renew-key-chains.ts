@@ -1,4 +1,5 @@
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
+import { withCompromisedLeaves } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import {
   type DueStep,
@@ -11,6 +12,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import type { HandOver } from '../ports/work-queue.ts';
+import { type ReportedKey, warnOfSharedKeys } from './compromised-key.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
 
 /** Key chains that one warning names. */
@@ -46,10 +48,11 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
       const ids = (await service.tenants.list()).map(({ id }) => id);
       return ids.filter((id) => after === undefined || id > after).slice(0, limit);
     });
+    const reported = await this.ports.store.forService(({ recordedKeys }) => recordedKeys.compromised());
     const run = { rotation: 0, renewal: 0, forgotten: 0, stuck: [] as string[] };
     for (const tenantId of tenants) {
       try {
-        await this.#look(tenantId, now, run, handOver);
+        await this.#look(tenantId, now, run, reported, handOver);
       } catch (error) {
         this.ports.log.error('the key chains of a tenant cannot be read', { tenantId }, error);
       }
@@ -67,8 +70,16 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     return { rotated: run.rotation, renewed: run.renewal, forgotten: run.forgotten };
   }
 
-  async #look(tenantId: TenantId, now: Date, run: Tally, handOver?: HandOver): Promise<void> {
-    const chains = await this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+  async #look(
+    tenantId: TenantId,
+    now: Date,
+    run: Tally,
+    reported: readonly ReportedKey[] = [],
+    handOver?: HandOver,
+  ): Promise<void> {
+    const stored = await this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    const chains = withCompromisedLeaves(stored);
+    warnOfSharedKeys(this.ports.log, tenantId, chains, reported);
     const isDue = chains.some((chain) => isAnyFormerOver(chain, now) || dueStep(chain, now) !== undefined);
     if (isDue && (await handOver?.({ type: 'key-chains', tenantId }))) return;
     for (const chain of chains) {
@@ -92,7 +103,10 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
   /** @returns what was done, or that it cannot be done here; undefined when there was nothing to do. */
   async #renew(tenantId: TenantId, id: string, now: Date): Promise<DueStep | 'stuck' | undefined> {
     const { store, log } = this.ports;
-    const read = () => store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
+    const read = () =>
+      store.forTenant(tenantId, async ({ keyChains }) =>
+        withCompromisedLeaves(await keyChains.list()).find((one) => one.id === id),
+      );
     const chain = await read();
     const due = chain && dueStep(chain, now);
     if (chain === undefined || due === undefined) return undefined;

@@ -29,8 +29,6 @@ type Renewal = {
   readonly by: TenantActor;
   /** KMS provider of this and all later keys; the one of the key chain unless stated. */
   readonly provider?: string | undefined;
-  /** Whether the present key is in other hands. */
-  readonly compromised?: boolean | undefined;
 };
 
 /**
@@ -42,7 +40,7 @@ type Renewal = {
 export async function renewLeaf(
   ports: RenewalPorts,
   chain: KeyChain,
-  { step, provider, by, compromised }: Renewal,
+  { step, provider, by }: Renewal,
 ): Promise<KeyChain> {
   const { store, clock } = ports;
   const kmsProvider = provider ?? chain.kmsProvider;
@@ -57,7 +55,7 @@ export async function renewLeaf(
           throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
         }
         assertRenewable(known, now);
-        const renewed = { ...replaceLeaf(known, step, leaf, now, compromised), kmsProvider };
+        const renewed = { ...replaceLeaf(known, step, leaf, now), kmsProvider };
         await keyChains.put(renewed);
         return renewed;
       },
@@ -66,7 +64,8 @@ export async function renewLeaf(
   });
 }
 
-async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueStep): Promise<KeyLeaf> {
+/** @throws Failure `conflict` when the internal CA cannot certify another leaf. */
+export async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueStep): Promise<KeyLeaf> {
   const { tenantId, active, kmsProvider } = chain;
   const root = assertRenewable(chain, ports.clock.now());
   const { algorithm } = active.key.handle;
@@ -77,7 +76,7 @@ async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueStep): Pr
 }
 
 /** The time alone would not do: several changes can fall into one millisecond. */
-function isUnchanged({ active, updatedAt }: KeyChain, before: KeyChain): boolean {
+export function isUnchanged({ active, updatedAt }: KeyChain, before: KeyChain): boolean {
   return (
     updatedAt.getTime() === before.updatedAt.getTime() &&
     isSameHandle(active.key.handle, before.active.key.handle) &&

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { joinCompact, parseCompactJws } from '../../domain/formats/jose/compact.ts';
+import { compromisedKeys } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
@@ -124,12 +125,11 @@ function headerOf(key: StoredKey): string {
 
 /** Keys that sign tokens, or did and count still; published as the JWKS. One key can have had several certificates. */
 export function publicKeys(chains: readonly KeyChain[], now: Date): readonly StoredKey[] {
+  const compromised = compromisedKeys(chains);
   const keys = chains
     .filter((chain) => chain.usages.includes('signing'))
-    .flatMap(({ active, former = [] }) => [
-      active,
-      ...former.filter(({ keptUntil, revokedAt }) => keptUntil > now && revokedAt === undefined),
-    ])
-    .map(({ key }) => [thumbprint(key.publicJwk), key] as const);
+    .flatMap(({ active, former = [] }) => [active, ...former.filter(({ keptUntil }) => keptUntil > now)])
+    .map(({ key }) => [thumbprint(key.publicJwk), key] as const)
+    .filter(([key]) => !compromised.has(key));
   return [...new Map(keys).values()];
 }

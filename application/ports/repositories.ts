@@ -7,6 +7,7 @@ import type {
 } from '../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../domain/audit/chain.ts';
 import type { Client } from '../../domain/clients/client.ts';
+import type { RecordedKey } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { DocumentKind, EditedKind, RepositoryOf, Stored } from '../../domain/resources.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -75,6 +76,9 @@ export type DocumentRepositories = {
   readonly [Kind in DocumentKind as RepositoryOf<Kind>]: Documents<Stored<Kind>>;
 };
 
+/** A compromised public key, with a tenant that marked it. */
+export type ReportedKey = { readonly tenantId: TenantId; readonly thumbprint: string };
+
 /** Every write through these repositories raises the tenant's revision in the same transaction. */
 export type TenantRepositories = DocumentRepositories & {
   readonly tenant: {
@@ -113,6 +117,12 @@ export type TenantRepositories = DocumentRepositories & {
      * @returns false, with nothing changed, when entries were handed out, or there is no such list.
      */
     removeUnused(id: string): Promise<boolean>;
+  };
+  /** Public keys that are compromised, and certificates of removed key chains. */
+  readonly recordedKeys: {
+    list(): Promise<RecordedKey[]>;
+    /** Creates or replaces. */
+    put(key: RecordedKey): Promise<void>;
   };
   readonly trustLists: TrustListRepository;
   /** Releases of lists of others, see `noteRelease`. */
@@ -160,7 +170,8 @@ type Reading =
   | 'versions'
   | 'version'
   | 'head'
-  | 'nextScope';
+  | 'nextScope'
+  | 'compromised';
 
 type ReaderOf<Repositories> = {
   readonly [Name in keyof Repositories]: Pick<Repositories[Name], Extract<keyof Repositories[Name], Reading>>;
@@ -238,6 +249,8 @@ export type ServiceRepositories = {
     save(client: Client): Promise<Client>;
   };
   /** The chain of the service. */
+  /** Compromised public keys of all tenants. */
+  readonly recordedKeys: { compromised(): Promise<ReportedKey[]> };
   readonly audit: ServiceAuditLog & {
     /** Notes what is no write of these repositories, in the same transaction. */
     note(change: AuditChange): void;

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
+import { type KeyChain, leavesOf, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
@@ -181,7 +182,9 @@ export class StatusPublisher extends needs({
     const published = isOfTerm
       ? { ...publication(token.jwt, token.expiresAt), version: token.version }
       : undefined;
-    return { list, bytes, version, term, published, ...began, looking: undefined, signing: undefined };
+    const entry = { list, bytes, version, term, published, ...began, looking: undefined, signing: undefined };
+    await this.#dropCompromised(tenantId, entry);
+    return entry;
   }
 
   async #look(tenantId: TenantId, entry: Entry): Promise<void> {
@@ -203,8 +206,18 @@ export class StatusPublisher extends needs({
       }
       entry.version = stored.version;
       entry.list = { ...entry.list, keyChainId: stored.keyChainId };
+      await this.#dropCompromised(tenantId, entry);
     }
     Object.assign(entry, began);
+  }
+
+  /** A token that a compromised key signed is replaced at once; marking the key raised the version of the list. */
+  async #dropCompromised(tenantId: TenantId, entry: Pick<Entry, 'published'>): Promise<void> {
+    if (entry.published === undefined) return;
+    const [leaf] = certificatesIn(entry.published.jwt);
+    const chains = (await (await this.ports.tenantConfigurations.stored(tenantId))?.keyChains()) ?? [];
+    const compromised = chains.flatMap(leavesOf).filter(({ revokedAt }) => revokedAt !== undefined);
+    if (compromised.some(({ certificates }) => certificates[0] === leaf)) entry.published = undefined;
   }
 
   async #signerOf(tenantId: TenantId, list: StatusList, now: Date): Promise<KeyChain> {
@@ -237,6 +250,11 @@ export class StatusPublisher extends needs({
     await store.lists(tenantId).saveStatusToken(list.id, kept, { version, term }, issuedAt, expiresAt);
     return published;
   }
+}
+
+function certificatesIn(jwt: Buffer): readonly unknown[] {
+  const x5c = parseCompactJws(jwt.toString())?.header['x5c'];
+  return Array.isArray(x5c) ? x5c : [];
 }
 
 function publication(jwt: string, expiresAt: Date): PublishedStatusList {

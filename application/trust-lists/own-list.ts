@@ -1,4 +1,4 @@
-import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, trustedLeaves } from '../../domain/keys/key-chain.ts';
 import type { OwnTrustList } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
@@ -30,7 +30,7 @@ export async function readOwnList(
 function signersOf(chains: readonly KeyChain[]): readonly TrustAnchor[] {
   return chains
     .filter(({ usages }) => usages.includes('trustList'))
-    .flatMap(leavesOf)
+    .flatMap(trustedLeaves)
     .flatMap(({ certificates }) => certificates.slice(0, 1))
     .map((certificate) => ({ certificate }));
 }

@@ -93,12 +93,13 @@ function clientIdOf(chain: KeyChain): string {
 
 /**
  * The key that a client identifier stands for, also when the chain was rotated meanwhile.
- * @returns undefined when no key chain has that certificate any more.
+ * @returns undefined when no key chain has that certificate any more, or its key is compromised.
  */
 export function chainOfClientId(chains: readonly KeyChain[], clientId: string): KeyChain | undefined {
   for (const chain of chains) {
     for (const leaf of leavesOf(chain)) {
       const [certificate] = leaf.certificates;
+      if (leaf.revokedAt !== undefined) continue;
       if (certificate === undefined || x509HashClientId(certificate) !== clientId) continue;
       return leaf === chain.active ? chain : { ...chain, active: leaf };
     }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { readPemCertificates } from '../../domain/formats/der/pem.ts';
-import { type KeyChain, leavesOf } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, trustedLeaves } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { withoutQuery } from '../../domain/shared/without-query.ts';
 import { credentialIssuers } from '../../domain/trust-lists/select-certificates.ts';
@@ -135,7 +135,7 @@ function authoritiesOf(chain: KeyChain): readonly string[] {
   const roots = [root?.certificate, ...former.map((leaf) => leaf.root)];
   const known = roots.filter((certificate) => certificate !== undefined);
   return root === undefined
-    ? [...known, ...leavesOf(chain).flatMap(({ certificates }) => certificates.slice(0, 1))]
+    ? [...known, ...trustedLeaves(chain).flatMap(({ certificates }) => certificates.slice(0, 1))]
     : known;
 }
 

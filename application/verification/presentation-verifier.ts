@@ -11,12 +11,15 @@ import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
 import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
+import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { RevocationChecker } from '../revocation/check-revocation.ts';
 import { StatusChecker } from '../status-lists/check-status.ts';
 import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-configurations.ts';
 import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
 import { compiledQuery } from './compiled-query.ts';
+import { assertSignerNotCompromised } from './compromised-signers.ts';
 import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
 import { type AnsweredRequest, openPresentation, type Verified } from './open-presentation.ts';
 import { type PresentationRules, rulesOf } from './presentation-rules.ts';
@@ -68,6 +71,8 @@ export class PresentationVerifier extends needs({
   signatures: Signatures,
   certificates: Certificates,
   revocationChecker: RevocationChecker,
+  tenantConfigurations: TenantConfigurations,
+  settings: ServiceSettings,
   statusChecker: StatusChecker,
   typeMetadata: TypeMetadata,
   issuerTrusts: IssuerTrusts,
@@ -184,11 +189,12 @@ export class PresentationVerifier extends needs({
     }
   }
 
-  #checkRevocation(
+  async #checkRevocation(
     { configured, certificateRevocation: mode }: Task,
     { chain, issuer }: Pick<Verified, 'chain' | 'issuer'>,
     signer = 'signer',
   ) {
+    await assertSignerNotCompromised(this.ports, configured, { chain, key: issuer.key, name: signer });
     return this.ports.revocationChecker.check({ tenantId: configured.tenantId, mode, chain, issuer, signer });
   }
 

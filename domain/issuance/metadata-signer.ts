@@ -1,4 +1,4 @@
-import type { KeyChain } from '../keys/key-chain.ts';
+import { isCompromised, type KeyChain } from '../keys/key-chain.ts';
 import { holdsTo, type Profile } from '../shared/finding.ts';
 
 /**
@@ -12,7 +12,7 @@ export function metadataSigner(
   profile: Profile | null,
   now: Date,
 ): KeyChain | undefined {
-  const usable = chains.filter(({ active }) => active.notAfter > now);
+  const usable = chains.filter((chain) => chain.active.notAfter > now && !isCompromised(chain));
   const access = usable.find(({ usages }) => usages.includes('access'));
   if (access !== undefined || holdsTo(profile, 'eu')) return access;
   return usable.find(({ usages }) => usages.includes('signing'));

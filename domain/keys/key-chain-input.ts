@@ -133,7 +133,9 @@ export const KeyChainRotation = z
       .boolean()
       .optional()
       .describe(
-        'The present key is in other hands: its certificates are revoked and it is published no more, so that nothing counts that was signed with it',
+        'An attacker may have the present key: the public key is taken out of use in all key chains of the tenant, and ' +
+          'certificates for it that internal authorities issued are revoked, so that nothing signed with it counts. ' +
+          'A key chain that cannot be rotated signs nothing until it is replaced',
       ),
   })
   .refine(

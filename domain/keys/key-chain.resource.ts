@@ -25,6 +25,7 @@ export const keyChainResource = resource<KeyChain>()({
     'activeKey',
     'activeCertificate',
     'activeCertificateExpiry',
+    'compromisedAt',
     'lastRotatedAt',
     'key',
     'previousKey',

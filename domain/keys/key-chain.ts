@@ -25,6 +25,8 @@ export type KeyLeaf = {
   readonly documentSigner?: readonly string[];
   /** End of the leaf certificate's validity. */
   readonly notAfter: Date;
+  /** Since when the key is compromised. It then signs nothing, is published nowhere, and nothing that it signed counts. */
+  readonly revokedAt?: Date;
 };
 
 /** A leaf before the present one: it signs nothing new, but what it signed is still out there. */
@@ -33,8 +35,6 @@ export type FormerLeaf = KeyLeaf & {
   readonly root?: string;
   /** When everything that it signed has ended. */
   readonly keptUntil: Date;
-  /** When somebody said that the key is in other hands. */
-  readonly revokedAt?: Date;
 };
 
 export type KeyChain = {
@@ -61,6 +61,11 @@ export type KeyChain = {
 /** The leaf that signs, and those that did, newest first. */
 export function leavesOf({ active, former = [] }: KeyChain): readonly KeyLeaf[] {
   return [active, ...former];
+}
+
+/** The same without those whose key is compromised. */
+export function trustedLeaves(chain: KeyChain): readonly KeyLeaf[] {
+  return leavesOf(chain).filter(({ revokedAt }) => revokedAt === undefined);
 }
 
 /**
@@ -97,6 +102,7 @@ function wanted(chains: readonly KeyChain[], usage: KeyUsage, now: Date, id: str
   if (!chain.usages.includes(usage)) {
     throw invalidInput('keyChainId', `The key chain "${id}" is not for the usage "${usage}".`);
   }
+  if (isCompromised(chain)) throw compromised(chain);
   if (isExpired(chain, now)) throw expired(chain);
   return chain;
 }
@@ -112,9 +118,20 @@ function firstUsable(chains: readonly KeyChain[], usage: KeyUsage, now: Date): K
       `The tenant has no key chain for the usage "${usage}". Create one first.`,
     );
   }
-  const usable = candidates.find((chain) => !isExpired(chain, now));
-  if (usable === undefined) throw expired(first);
+  const usable = candidates.find((chain) => !isExpired(chain, now) && !isCompromised(chain));
+  if (usable === undefined) throw isCompromised(first) ? compromised(first) : expired(first);
   return usable;
+}
+
+export function isCompromised({ active }: KeyChain): boolean {
+  return active.revokedAt !== undefined;
+}
+
+function compromised({ id }: KeyChain): Failure {
+  return invalidInput(
+    'keyChainId',
+    `The key of the key chain "${id}" is compromised, so nothing is signed with it. Rotate it, or create another key chain.`,
+  );
 }
 
 function isExpired(chain: KeyChain, now: Date): boolean {

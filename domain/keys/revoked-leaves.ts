@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { keyIdentifier } from './authority-address.ts';
+import { compromisedKeys, issuedCertificates, type RecordedKey } from './compromised-keys.ts';
 import type { KeyChain, KeyRoot } from './key-chain.ts';
 
 /** What the list of an authority says of one certificate (RFC 5280 section 5.3). */
@@ -11,19 +12,30 @@ export function authorityOf(chains: readonly KeyChain[], authorityId: string): K
     ?.root;
 }
 
-/** Certificates of former keys that were compromised, in order of their numbers. */
-export function revokedUnder(chains: readonly KeyChain[], root: KeyRoot): readonly RevokedCertificate[] {
-  const found = new Map<string, RevokedCertificate>();
-  for (const { former = [] } of chains) {
-    for (const { root: issuer, certificates, documentSigner = [], revokedAt } of former) {
-      if (revokedAt === undefined || issuer !== root.certificate) continue;
-      for (const certificate of [...certificates.slice(0, 1), ...documentSigner.slice(0, 1)]) {
-        const { serialNumber } = new X509Certificate(Buffer.from(certificate, 'base64'));
-        found.set(serialNumber, { serialNumber, revokedAt });
-      }
-    }
+/**
+ * Certificates that this authority issued for compromised keys, in order of their numbers.
+ * @param records of keys whose key chains may be gone.
+ */
+export function revokedUnder(
+  chains: readonly KeyChain[],
+  root: Pick<KeyRoot, 'certificate'>,
+  records: readonly RecordedKey[] = [],
+): readonly RevokedCertificate[] {
+  const compromised = compromisedKeys(chains, records);
+  const issued = [
+    ...chains.flatMap(issuedCertificates),
+    ...records.flatMap(({ thumbprint, certificates }) =>
+      certificates.map((certificate) => ({ ...certificate, thumbprint })),
+    ),
+  ];
+  const revoked = new Map<string, RevokedCertificate>();
+  for (const { root: issuer, certificate, thumbprint } of issued) {
+    const revokedAt = compromised.get(thumbprint);
+    if (revokedAt === undefined || issuer !== root.certificate) continue;
+    const { serialNumber } = new X509Certificate(Buffer.from(certificate, 'base64'));
+    revoked.set(serialNumber, { serialNumber, revokedAt });
   }
-  return [...found.values()].sort((one, other) => (one.serialNumber < other.serialNumber ? -1 : 1));
+  return [...revoked.values()].sort((one, other) => (one.serialNumber < other.serialNumber ? -1 : 1));
 }
 
 const HOUR_MS = 60 * 60 * 1000;

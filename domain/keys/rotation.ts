@@ -3,7 +3,7 @@ import { defined } from '../shared/defined.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { leafValidity } from './certificate-profile.ts';
-import type { FormerLeaf, KeyChain, KeyLeaf, KeyRoot } from './key-chain.ts';
+import { type FormerLeaf, isCompromised, type KeyChain, type KeyLeaf, type KeyRoot } from './key-chain.ts';
 import { isSelfSigned } from './self-signed.ts';
 import { isSameHandle } from './signing-key.ts';
 
@@ -62,6 +62,7 @@ export function dueStep(chain: KeyChain, now: Date): DueStep | undefined {
   const since = chain.lastRotatedAt ?? chain.createdAt;
   const rotateAt = since.getTime() + chain.rotationIntervalDays * DAY_MS;
   if (chain.rotationEnabled && now.getTime() >= rotateAt) return 'rotation';
+  if (isCompromised(chain)) return 'rotation';
   if (isCertifiedByOldProfile(chain, now)) return 'renewal';
   const days = chain.root === undefined ? REMINDER_DAYS : Math.min(RENEWAL_DAYS, chain.certValidityDays / 3);
   return now.getTime() >= chain.active.notAfter.getTime() - days * DAY_MS ? 'renewal' : undefined;
@@ -119,23 +120,15 @@ export function isExtendable({ active, certValidityDays }: KeyChain, root: KeyRo
 /**
  * Puts another leaf in the place of the present one, which is kept while anything counts that it signed: its
  * credentials, lists and requests end with its certificate at the latest, its access tokens a little later.
- * @param compromised whether the key before is in other hands.
  * @throws Failure `conflict` when as many leaves as can be kept still count. None of them is dropped for a new one.
  * @throws Error for a leaf with another key than the step allows.
  */
-export function replaceLeaf(
-  chain: KeyChain,
-  step: LeafStep,
-  active: KeyLeaf,
-  now: Date,
-  compromised = false,
-): KeyChain {
+export function replaceLeaf(chain: KeyChain, step: LeafStep, active: KeyLeaf, now: Date): KeyChain {
   const { key, certifiedBy } = LEAF_STEPS[step];
   const isSame = isSameHandle(active.key.handle, chain.active.key.handle);
   if (isSame !== (key === 'same'))
     throw new Error(`a ${step} takes ${key === 'same' ? 'the same' : 'another'} key`);
-  const last = { ...formerLeaf(chain, now), ...(compromised && { revokedAt: now }) };
-  const former = [last, ...assertRoom(chain, now)];
+  const former = [formerLeaf(chain, now), ...assertRoom(chain, now)];
   const { root, ...rest } = chain;
   return {
     ...rest,

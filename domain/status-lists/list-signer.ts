@@ -1,4 +1,4 @@
-import { type KeyChain, pickKeyChain } from '../keys/key-chain.ts';
+import { isCompromised, type KeyChain, pickKeyChain } from '../keys/key-chain.ts';
 import { Failure } from '../shared/failure.ts';
 import type { StatusList } from './status-list.ts';
 
@@ -23,7 +23,11 @@ export function listSigners(
 ): ListSigners {
   const issuer = pickKeyChain(chains, 'signing', now, keyChainId ?? undefined);
   const trusted = chains.filter(
-    (chain) => maySign(chain) && chain.active.notAfter > now && areTrustedAlike(chain, issuer),
+    (chain) =>
+      maySign(chain) &&
+      !isCompromised(chain) &&
+      chain.active.notAfter > now &&
+      areTrustedAlike(chain, issuer),
   );
   const forLists = trusted.filter(({ usages }) => usages.includes('statusList'));
   const standard = currentSigner(chains, { keyChainId: null }, now);

@@ -51,9 +51,12 @@ export function certificatesOf(
   if ('pem' in source) return readPemCertificates(source.pem, MAX_CHAIN)?.slice(0, 1);
   const chain = chains.find(({ id }) => id === source.keyChainId);
   if (chain === undefined) return undefined;
-  const present = chain.root?.certificate ?? chain.active.certificates[0];
-  const former = (chain.former ?? []).map(({ root, certificates }) => root ?? certificates[0]);
-  return [...new Set([present, ...former])].filter((certificate) => certificate !== undefined);
+  const leaves = [{ ...chain.active, root: chain.root?.certificate }, ...(chain.former ?? [])];
+  // A compromised key is no anchor; the authority above it still is, and revokes its certificates.
+  const anchors = leaves.map(({ root, certificates, revokedAt }) =>
+    root === undefined && revokedAt !== undefined ? undefined : (root ?? certificates[0]),
+  );
+  return [...new Set(anchors)].filter((certificate) => certificate !== undefined);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type KeyChain, pickKeyChain } from '../keys/key-chain.ts';
+import { isCompromised, type KeyChain, pickKeyChain } from '../keys/key-chain.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { TrustListConfiguration } from './list-configuration.ts';
 
@@ -40,7 +40,8 @@ export type Signer = { readonly chain: KeyChain; readonly nextUpdate: Date };
 export function chooseSigner(chains: readonly KeyChain[], now: Date, wantedId: string | undefined): Signer {
   const end = now.getTime() + VALID_MS;
   const lasting = chains.filter(
-    ({ usages, active }) => usages.includes('trustList') && active.notAfter.getTime() >= end,
+    (chain) =>
+      chain.usages.includes('trustList') && !isCompromised(chain) && chain.active.notAfter.getTime() >= end,
   );
   const candidates = wantedId === undefined && lasting.length > 0 ? lasting : chains;
   const chain = pickKeyChain(candidates, 'trustList', now, wantedId);

@@ -93,7 +93,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       responses: {
         201: withWarnings(CertificateView),
         404: 'There is no such key',
-        409: 'The id is taken, or the key was changed or rotated meanwhile',
+        409: 'The id is taken, the key is compromised, or it was changed or rotated meanwhile',
       },
       async handle({ caller, body }) {
         const { chain, all } = await useCases.createCertificate.execute(caller, body);
@@ -151,7 +151,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       params,
       body: CertificateSigningRequest,
       example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
-      responses: { 200: CertificateRequestView },
+      responses: { 200: CertificateRequestView, 409: 'The key is compromised' },
       async handle({ caller, params: { certId }, body }) {
         return reply(200, { csr: await useCases.requestCertificate.execute(caller, certId, body) });
       },

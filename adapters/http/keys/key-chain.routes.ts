@@ -11,6 +11,7 @@ import {
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { SignTrustListsAnew } from '../../../application/trust-lists/sign-trust-lists-anew.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import {
   CertificateSigningRequest,
@@ -28,6 +29,8 @@ import {
   CertificateRequestView,
   KeyChainView,
   KeyProviderView,
+  RotatedKeyChainView,
+  toAffectedKeyChainView,
   toKeyChainView,
   toKeyProviderView,
 } from './key-chain.view.ts';
@@ -49,6 +52,7 @@ const ON_KEYS = {
   createKeyChain: CreateKeyChain,
   rotateKeyChain: RotateKeyChain,
   requestCertificate: RequestCertificate,
+  signTrustListsAnew: SignTrustListsAnew,
 };
 
 const chain = resourceRoutes({
@@ -117,7 +121,7 @@ export const keyChainRoutes = families(
     responses: { 409: 'A configuration or status list names it' },
     by: DeleteKeyChain,
   }),
-  family(ON_KEYS, ({ createKeyChain, rotateKeyChain, requestCertificate }) => [
+  family(ON_KEYS, ({ createKeyChain, rotateKeyChain, requestCertificate, signTrustListsAnew }) => [
     route({
       ...written,
       method: 'post',
@@ -140,16 +144,20 @@ export const keyChainRoutes = families(
       summary: 'Give a key chain another key now',
       description:
         'The key before it is published until everything that it signed has ended. With `provider`, this and all later ' +
-        'keys are made there; the authority stays what it was.',
+        'keys are made there; the authority stays what it was. With `compromised`, the public key is taken out of use ' +
+        'in every key chain of the tenant that has or had it: `affectedKeyChains` names them.',
       params,
       body: KeyChainRotation,
       example: {},
       responses: {
-        200: withWarnings(KeyChainView),
+        200: withWarnings(RotatedKeyChainView),
         409: 'Its certificates come from outside, too many former keys count still, or somebody else rotates it',
       },
       async handle({ caller, params: { id }, body }) {
-        return reply(200, await writtenChain(await rotateKeyChain.execute(caller, id, body), caller));
+        const { chain: rotated, affected } = await rotateKeyChain.execute(caller, id, body);
+        await signTrustListsAnew.execute(caller, affected);
+        const affectedKeyChains = affected.map(toAffectedKeyChainView);
+        return reply(200, { ...(await writtenChain(rotated, caller)), affectedKeyChains });
       },
     }),
     route({
@@ -161,7 +169,7 @@ export const keyChainRoutes = families(
       params,
       body: CertificateSigningRequest,
       example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
-      responses: { 200: CertificateRequestView },
+      responses: { 200: CertificateRequestView, 409: 'The key is compromised' },
       async handle({ caller, params: { id }, body }) {
         return reply(200, { csr: await requestCertificate.execute(caller, id, body) });
       },

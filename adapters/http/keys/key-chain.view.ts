@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AffectedKeyChain } from '../../../application/keys/compromised-key.ts';
 import type { TenantKeyProvider } from '../../../application/keys/key-chains.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyChain, type KeyLeaf } from '../../../domain/keys/key-chain.ts';
@@ -35,6 +36,10 @@ export const KeyChainView = z
     activeKey: PublicKeyView,
     activeCertificate: Pem,
     activeCertificateExpiry: z.iso.datetime(),
+    compromisedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('Since when the active key is compromised: it signs nothing until the key chain is rotated'),
     rotationEnabled: z.boolean(),
     rotationIntervalDays: z.number().int(),
     certValidityDays: z.number().int(),
@@ -52,6 +57,29 @@ export const KeyChainView = z
     updatedAt: z.iso.datetime(),
   })
   .meta({ id: 'KeyChain', description: 'A key with the certificates that prove whose it is' });
+
+export const RotatedKeyChainView = KeyChainView.extend({
+  affectedKeyChains: z
+    .array(
+      z.object({
+        id: z.string(),
+        outcome: z
+          .enum(['rotated', 'blocked', 'former'])
+          .describe(
+            '`rotated`: it signs with another key now. `blocked`: it signs nothing until it is rotated or replaced. ' +
+              '`former`: only a former key of it is concerned',
+          ),
+        reason: z.string().nullable().describe('Why the key chain could not be rotated'),
+      }),
+    )
+    .describe(
+      'With `compromised`: all key chains of the tenant that have or had the public key; empty otherwise',
+    ),
+}).meta({ id: 'RotatedKeyChain', description: 'A key chain after its rotation' });
+
+export function toAffectedKeyChainView({ id, outcome, reason }: AffectedKeyChain) {
+  return { id, outcome, reason: reason ?? null };
+}
 
 export const CertificateRequestView = z
   .object({ csr: z.string().describe('PKCS#10 (RFC 2986) as PEM') })
@@ -93,6 +121,7 @@ export function toKeyChainView(chain: KeyChain) {
     activeKey: toPublicKeyView(active.key),
     activeCertificate: pemOf(active),
     activeCertificateExpiry: active.notAfter,
+    compromisedAt: active.revokedAt,
     previousKey: previous?.key,
     previousCertificate: previous?.certificate,
     previousKeyExpiry: previous?.expiry,

@@ -99,6 +99,15 @@ export function auditedTenant(
         return removed;
       },
     },
+    recordedKeys: {
+      ...reads(plain.recordedKeys, 'list'),
+      async put(key) {
+        await plain.recordedKeys.put(key);
+        if (key.compromisedAt === null) return;
+        const changes = [{ member: 'thumbprint', after: key.thumbprint }];
+        note({ action: 'revoked', kind: 'key-chain', target: key.thumbprint, changes });
+      },
+    },
     trustLists: auditedTrustLists(plain.trustLists, note),
     seenReleases: {
       async removeAll() {
@@ -111,7 +120,7 @@ export function auditedTenant(
 }
 
 export function auditedService(
-  { tenants, clients, audit }: PlainServiceRepositories,
+  { tenants, clients, recordedKeys, audit }: PlainServiceRepositories,
   journal: Journal,
   now: () => Date,
 ): ServiceRepositories {
@@ -147,6 +156,7 @@ export function auditedService(
       ...reads(clients, 'find', 'listOf', 'isRemoved'),
       ...auditedClients(clients, (id) => clients.find(id), noteClient, now),
     },
+    recordedKeys: reads(recordedKeys, 'compromised'),
     audit: {
       ...reads(audit, 'list', 'head', 'nextScope'),
       note: (change) => journal.note(SERVICE_SCOPE, change),

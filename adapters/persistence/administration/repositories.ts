@@ -19,6 +19,7 @@ import { documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
 import { ProfileKeeper } from './profiles.ts';
 import { QuotaKeeper } from './quotas.ts';
+import { recordedKeysOf, recordingKeys } from './recorded-keys.ts';
 import { retiringKeys } from './retired-keys.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
@@ -37,9 +38,11 @@ export function tenantRepositories(
     documentsOf(em, cipher, tenantId, kind, () => touch(revision), keepers),
   );
   const trustLists = trustListRepository(em, cipher, tenantId, () => touch('trustLists'));
+  const recordedKeys = recordedKeysOf(em, tenantId, () => touch('keyChains'));
   return {
     ...documents,
-    keyChains: retiringKeys(em, documents.keyChains),
+    keyChains: recordingKeys(retiringKeys(em, documents.keyChains), recordedKeys),
+    recordedKeys,
     tenant: {
       async get() {
         return readTenant(existing(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant'));

@@ -7,7 +7,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { hasEnded } from '../../../domain/tenants/tenant-end.ts';
-import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
+import { ClientRow, RecordedKeyRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
 import { byClientId, byId } from '../rows/document-tables.ts';
 import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
 import { lockHead, serviceAuditLog } from './audit-chain.ts';
@@ -90,6 +90,12 @@ export function serviceRepositories(
       async save(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
         return saveClient(em, client, client.tenantId);
+      },
+    },
+    recordedKeys: {
+      async compromised() {
+        const rows = await em.find(RecordedKeyRow, { compromisedAt: { $ne: null } }, unscoped);
+        return rows.map(({ tenantId, thumbprint }) => ({ tenantId: tenantId as TenantId, thumbprint }));
       },
     },
     audit: serviceAuditLog(em),

@@ -1,7 +1,7 @@
 import type { EntityManager, EntityName } from '@mikro-orm/core';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { ClientRow, documentRows } from '../rows/administration.row.ts';
+import { ClientRow, documentRows, RecordedKeyRow } from '../rows/administration.row.ts';
 import { allRows } from '../rows/all.ts';
 import { snakeCase } from '../rows/columns.ts';
 import { LeaseRow } from '../rows/status.row.ts';
@@ -13,7 +13,7 @@ import type { Statement } from '../statement.ts';
  * any more, its clients, its keys, and what is configured; a mark says that there are remains. They go a few at a time, by
  * the one who runs the job, however often that is interrupted. The mark goes last.
  */
-const IN_FIRST_STEP = [ClientRow, ...documentRows.values(), TrustListRow] as const;
+const IN_FIRST_STEP = [ClientRow, ...documentRows.values(), RecordedKeyRow, TrustListRow] as const;
 
 /** Beginning of the name of a mark. */
 export const MARK = 'tenant-removal/';

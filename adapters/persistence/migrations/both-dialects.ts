@@ -131,6 +131,10 @@ export const TERMS = [
 
 export const TENANT_ENDS = ['alter table "tenants" add "ends_at" bigint null'];
 
+export const RECORDED_KEYS = [
+  'create table "recorded_keys" ("tenant_id" varchar(255) not null, "thumbprint" varchar(255) not null, "compromised_at" bigint null, "certificates" jsonb not null, primary key ("tenant_id", "thumbprint"))',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

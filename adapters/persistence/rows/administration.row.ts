@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import type { IssuedCertificate } from '../../../domain/keys/compromised-keys.ts';
 import { DOCUMENTS, type DocumentKind } from '../../../domain/resources.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import { tableOf } from './document-tables.ts';
@@ -79,6 +80,19 @@ export const RetiredKeyRow = defineEntity({
     algorithm: p.string(),
     retiredAt: time(),
   },
+});
+
+/** Public keys that are compromised, and certificates of removed key chains: `RecordedKey`. */
+export const RecordedKeyRow = defineEntity({
+  name: 'RecordedKeyRow',
+  tableName: 'recorded_keys',
+  properties: {
+    tenantId: p.string().primary(),
+    thumbprint: p.string().primary(),
+    compromisedAt: time().nullable(),
+    certificates: p.json<readonly IssuedCertificate[]>(),
+  },
+  filters: tenantFilter,
 });
 
 /** Documents: their bodies are sealed, since they can hold webhook keys, claims, private keys and logins. */

@@ -1,4 +1,11 @@
-import { ClientRow, documentRows, RemovedClientRow, RetiredKeyRow, TenantRow } from './administration.row.ts';
+import {
+  ClientRow,
+  documentRows,
+  RecordedKeyRow,
+  RemovedClientRow,
+  RetiredKeyRow,
+  TenantRow,
+} from './administration.row.ts';
 import { AuditEntryRow, AuditHeadRow } from './audit.row.ts';
 import { AuthorizationRow, DeferredRow, SessionSubjectRow } from './authorization.row.ts';
 import {
@@ -51,5 +58,6 @@ export const allRows = [
   AuditHeadRow,
   RemovedClientRow,
   RetiredKeyRow,
+  RecordedKeyRow,
   TermRow,
 ];

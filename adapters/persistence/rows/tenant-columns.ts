@@ -1,5 +1,6 @@
 import type { Client, SecretPickUp } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
+import type { IssuedCertificate, RecordedKey } from '../../../domain/keys/compromised-keys.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { NO_ORGANIZATION, type Organization } from '../../../domain/tenants/organization.ts';
@@ -50,6 +51,16 @@ export function clientOf(row: Row): Client {
     createdAt: row['created_at'],
     updatedAt: row['updated_at'],
   } as unknown as ClientRow);
+}
+
+/** A row of `recorded_keys`. */
+export function recordedKeyOf(row: Row): RecordedKey {
+  const compromisedAt = row['compromised_at'];
+  return {
+    thumbprint: String(row['thumbprint']),
+    compromisedAt: compromisedAt === null ? null : new Date(Number(compromisedAt)),
+    certificates: json(row['certificates']) as readonly IssuedCertificate[],
+  };
 }
 
 export function tenantColumns(tenant: Tenant) {

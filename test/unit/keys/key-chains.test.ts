@@ -52,7 +52,7 @@ describe('Key chains', () => {
   const remove = (id: string) => new DeleteKeyChain(world).execute(caller(), id);
   const removeKey = (id: string) => new DeleteKey(world).execute(caller(), id);
   const rotate = (id: string, kmsProvider?: string) =>
-    new RotateKeyChain(world).execute(caller(), id, { kmsProvider });
+    new RotateKeyChain(world).execute(caller(), id, { kmsProvider }).then(({ chain }) => chain);
   const request = (id: string, wanted: object = {}) =>
     new RequestCertificate(world).execute(caller(), id, CertificateSigningRequest.parse(wanted));
   const leafOf = (certificate = '') => new X509Certificate(Buffer.from(certificate, 'base64'));

@@ -116,7 +116,7 @@ describe('keys at a provider', () => {
     const chain = { ...signing, id: 'kept', active, root: own };
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.put(chain), { by: 'system' });
     const { keyId } = active.key.handle;
-    const rotated = await new RotateKeyChain(world).execute(caller(), 'kept', {});
+    const { chain: rotated } = await new RotateKeyChain(world).execute(caller(), 'kept', {});
     expect(rotated.former?.map(({ key }) => key.handle.keyId)).to.deep.equal([keyId]);
     expect(await waiting()).to.not.include(keyId);
 

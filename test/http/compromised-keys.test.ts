@@ -1,0 +1,228 @@
+import { expect } from 'chai';
+import { reportSharedKeys } from '../../application/keys/compromised-key.ts';
+import { RenewKeyChains } from '../../application/keys/renew-key-chains.ts';
+import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
+import { Store } from '../../application/ports/store.ts';
+import { TenantConfigurations } from '../../application/tenant-configurations.ts';
+import { tdate } from '../../domain/formats/cbor/values.ts';
+import { readCrl } from '../../domain/formats/der/crl.ts';
+import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
+import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { revocationSourcesOf } from '../../domain/formats/der/revocation-sources.ts';
+import type { KeyChain } from '../../domain/keys/key-chain.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { type HolderKey, makeJwt, newKey, now } from '../support/raw-wallet.ts';
+import { certify, DOCUMENT_SIGNER, pem } from '../support/test-certificates.ts';
+import { CARD_QUERY, LICENCE_QUERY, openWorld, type World } from './negative-verification/world.ts';
+
+const pkcs8 = (key: HolderKey) => key.privateKey.export({ format: 'pem', type: 'pkcs8' });
+
+/** The certificates of the service begin later than what the maker of mdocs signs by default. */
+const validNow = () => {
+  const signed = tdate(new Date());
+  return { signed, validFrom: signed, validUntil: tdate(new Date(Date.now() + 3_600_000)) };
+};
+
+describe('a compromised public key', () => {
+  let world: World;
+  let key: HolderKey;
+  let nth = 0;
+
+  before(async () => {
+    world = await openWorld();
+  });
+  after(() => world.close());
+  beforeEach(() => {
+    key = newKey();
+    nth++;
+  });
+
+  const id = (name: string) => `${name}-${nth}`;
+  const made = async (path: string, json: object, tenant: 'shop' | 'rival' = 'shop') => {
+    const answer = await world.admin('POST', path, json, tenant);
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.body;
+  };
+  const take = (name: string, changes: object = {}, tenant: 'shop' | 'rival' = 'shop') =>
+    made('/key-chain/import', { id: id(name), usages: ['signing'], key: pkcs8(key), ...changes }, tenant);
+  const chain = async (name: string, tenant = 'shop'): Promise<KeyChain> =>
+    world.service.service.container
+      .get(Store)
+      .forTenant(tenant as TenantId, ({ keyChains }) => keyChains.get(id(name)));
+  const compromise = async (name: string) => {
+    const answer = await world.admin('POST', `/key-chain/${id(name)}/rotate`, { compromised: true });
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.body.affectedKeyChains as readonly { id: string; outcome: string; reason: string | null }[];
+  };
+  const outcomes = (affected: readonly { id: string; outcome: string }[]) =>
+    Object.fromEntries(affected.map((one) => [one.id, one.outcome]));
+  const published = async () =>
+    (await world.service.call('GET', '/shop/.well-known/jwks.json')).body.keys.map(
+      ({ kid }: { kid: string }) => kid,
+    );
+  const revocation = async (certificate: string) => {
+    const { points, serial } = revocationSourcesOf(certificate);
+    const answer = await fetch(points[0]?.[0] ?? '');
+    expect(answer.status).to.equal(200);
+    const list = readCrl(Buffer.from(await answer.arrayBuffer()));
+    return new RevokedEntries(list.entries).find(serial)?.reason;
+  };
+  const leaves = ({ active }: KeyChain) => [active.certificates[0] ?? '', ...(active.documentSigner ?? [])];
+  const isTokenAccepted = async () => {
+    const { container } = world.service.service;
+    const configured = await container.get(TenantConfigurations).stored('shop' as TenantId);
+    if (configured === undefined) throw new Error('no tenant');
+    const payload = {
+      ...{
+        iss: configured.issuer,
+        aud: configured.issuer,
+        sub: 's',
+        jti: 'j',
+        issuer_state: 'p',
+        grant_id: 'g',
+      },
+      ...{ iat: now(), exp: now() + 60, credential_configuration_ids: [] },
+    };
+    const header = { typ: 'at+jwt', alg: 'ES256', kid: thumbprint(key.jwk as PublicJwk) };
+    return (
+      (await container.get(WalletTokens).verify(configured, makeJwt(key, header, payload))) !== undefined
+    );
+  };
+
+  it('leaves the JWKS and token verification, and each certificate for it is revoked', async () => {
+    await take('first');
+    await take('twin');
+    await made('/certs', { id: id('second'), keyId: id('first'), certUsageTypes: ['signing'] });
+    await made('/certs', { id: id('gone'), keyId: id('first'), certUsageTypes: ['signing'] });
+    const before = [await chain('first'), await chain('twin'), await chain('second'), await chain('gone')];
+    expect((await world.admin('DELETE', `/certs/${id('gone')}`)).status).to.equal(200);
+    expect(await published()).to.include(thumbprint(key.jwk as PublicJwk));
+    expect(await isTokenAccepted()).to.equal(true);
+
+    expect(outcomes(await compromise('first'))).to.deep.equal({
+      [id('first')]: 'rotated',
+      [id('second')]: 'rotated',
+      [id('twin')]: 'rotated',
+    });
+    expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));
+    expect(await isTokenAccepted()).to.equal(false);
+    for (const certificate of before.flatMap(leaves)) {
+      expect(await revocation(certificate)).to.equal('keyCompromise');
+    }
+    for (const name of ['first', 'second', 'twin']) {
+      for (const certificate of leaves(await chain(name)))
+        expect(await revocation(certificate)).to.equal(undefined);
+    }
+  });
+
+  it('revokes the certificate before a renewal as well', async () => {
+    await take('first');
+    const before = await chain('first');
+    const late = new Date(before.active.notAfter.getTime() - 3 * 24 * 3_600_000);
+    await world.service.service.container.get(RenewKeyChains).renew('shop' as TenantId, late);
+    const renewed = await chain('first');
+    expect(renewed.active.key).to.deep.equal(before.active.key);
+    await compromise('first');
+    for (const certificate of [before, renewed].flatMap(leaves)) {
+      expect(await revocation(certificate)).to.equal('keyCompromise');
+    }
+    expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));
+  });
+
+  it('of a former leaf marks the key chain that still signs with it', async () => {
+    await take('first');
+    await made('/certs', { id: id('second'), keyId: id('first'), certUsageTypes: ['signing'] });
+    const second = await chain('second');
+    expect((await world.admin('POST', `/key-chain/${id('first')}/rotate`, {})).status).to.equal(200);
+    expect(outcomes(await compromise('second'))).to.deep.equal({
+      [id('first')]: 'former',
+      [id('second')]: 'rotated',
+    });
+    expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));
+    for (const certificate of leaves(second)) expect(await revocation(certificate)).to.equal('keyCompromise');
+  });
+
+  it('under certificates from elsewhere signs nothing any more, and is never imported again', async () => {
+    const authority = await certify({ name: 'Elsewhere', ca: true });
+    const leaf = await certify({ name: 'Leaf', by: authority, key, ...DOCUMENT_SIGNER });
+    await take('brought', { certificates: pem(leaf) });
+    const [only] = await compromise('brought');
+    expect(only).to.include({ id: id('brought'), outcome: 'blocked' });
+    expect(only?.reason).to.match(/come from outside/);
+    const shown = await world.admin('GET', `/key-chain/${id('brought')}`);
+    expect(shown.body.compromisedAt).to.be.a('string');
+    expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));
+    expect(await isTokenAccepted()).to.equal(false);
+    const request = await world.admin('POST', `/key-chain/${id('brought')}/csr`, {});
+    expect([request.status, request.text]).to.satisfy(
+      ([status, body]: [number, string]) => status === 409 && /compromised/.test(body),
+    );
+    const card = {
+      vct: 'urn:x:1',
+      format: 'dc+sd-jwt',
+      id: id('card'),
+      keyChainId: id('brought'),
+      fields: [],
+    };
+    const named = await world.admin('POST', '/issuer/credentials', card);
+    expect(named.status, named.text).to.equal(400);
+
+    const again = { id: id('again'), usages: ['signing'], key: pkcs8(key) };
+    const refused = async () => {
+      const { status, text: body } = await world.admin('POST', '/key-chain/import', again);
+      return [status, /marked as compromised/.test(body)];
+    };
+    expect(await refused()).to.deep.equal([400, true]);
+    expect((await world.admin('DELETE', `/key-chain/${id('brought')}`)).status).to.equal(200);
+    expect(await refused()).to.deep.equal([400, true]);
+    expect(await isTokenAccepted()).to.equal(false);
+  });
+
+  for (const [format, query] of [
+    ['card', CARD_QUERY],
+    ['licence', LICENCE_QUERY],
+  ] as const) {
+    it(`signs no ${format} that a verifier of the tenant or of another one accepts`, async () => {
+      await take('issuer');
+      const { active, root } = await chain('issuer');
+      const certificates = format === 'licence' ? active.documentSigner : active.certificates;
+      const anchor = `-----BEGIN CERTIFICATE-----\n${root?.certificate ?? ''}\n-----END CERTIFICATE-----\n`;
+      expect(readPemCertificates(anchor, 1)).to.have.lengthOf(1);
+      const present = async (tenant: 'shop' | 'rival') => {
+        const asked = await world.ask(
+          {
+            dcql_query: { credentials: [query] },
+            trustAnchors: [{ certificate: anchor }],
+            certificateRevocation: 'off',
+          },
+          tenant,
+        );
+        const issuer = { key, chain: [certificates?.[0] ?? ''] };
+        const text =
+          format === 'card'
+            ? world.card(asked, { issuer })
+            : world.licence(asked, { issuer, mso: (mso) => mso.set('validityInfo', validNow()) });
+        await world.answer(asked, { [format]: [text] });
+        const { status, failure } = await world.session(asked, tenant);
+        return status === 'completed' ? status : failure.message;
+      };
+      expect(await present('shop')).to.equal('completed');
+      expect(await present('rival')).to.equal('completed');
+      await compromise('issuer');
+      expect(await present('shop')).to.include('certificate_revoked');
+      expect(await present('rival')).to.include('certificate_revoked');
+    });
+  }
+
+  it('is reported to the operator when another tenant signs with it, and not to the tenants', async () => {
+    await take('first');
+    await take('first', {}, 'rival');
+    const affected = await compromise('first');
+    expect(JSON.stringify(affected)).to.not.include('rival');
+    expect(await reportSharedKeys(world.service.service.container.get(RenewKeyChains)['ports'])).to.equal(1);
+    expect(
+      (await world.admin('GET', `/key-chain/${id('first')}`, undefined, 'rival')).body.compromisedAt,
+    ).to.equal(null);
+  });
+});
