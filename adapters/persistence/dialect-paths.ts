@@ -7,6 +7,7 @@ import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { auditMacs } from './audit-keys.ts';
 import { beginOnPostgres, beginOnSqlite } from './begin-log.ts';
+import { adoptOnPostgres, adoptOnSqlite, type ClientMacs, openClientMacs } from './client-macs.ts';
 import { reaching } from './database-faults.ts';
 import { clusterMaintenance } from './maintenance/cluster-maintenance.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './maintenance/job-sql.ts';
@@ -43,6 +44,7 @@ export type DialectPaths = {
   readonly documents: DocumentStatements;
   /** What is remembered of the end of these chains, or of all, is out of date. */
   readonly moved: (scopes?: readonly string[]) => void;
+  readonly clientMacs: ClientMacs;
   /** By statements of its own, over any connection. */
   readonly jobs: JobSql;
 };
@@ -60,9 +62,12 @@ export async function onSqlite(
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
   if (writes) await beginOnSqlite(sql, macs);
+  const adopt = adoptOnSqlite(sql);
+  const clientMacs = await openClientMacs({ jobs, cipher, adopt, hasOthers: false, writes });
   const run = await sql.single((own) => own);
   return {
     macs,
+    clientMacs,
     commit: noting(writeCheck, new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId))),
     note: (...asked) => noteOnSqlite(sql, ...asked),
     query:
@@ -70,7 +75,7 @@ export async function onSqlite(
       (statement, ...parameters) =>
         sql.single((own) => own.all(statement, tenantId, ...parameters)),
     listing: SQLITE_LISTING,
-    maintenance: sqliteMaintenance(sql, cipher),
+    maintenance: sqliteMaintenance(sql, cipher, clientMacs),
     writes: writeCheck,
     exclusively: sql.exclusively,
     read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
@@ -94,6 +99,8 @@ export async function onPostgres(
   await check(jobs);
   const macs = await auditMacs(jobs, cipher);
   if (writes) await beginOnPostgres(sql, macs);
+  const adopt = adoptOnPostgres(sql);
+  const clientMacs = await openClientMacs({ jobs, cipher, adopt, hasOthers: true, writes });
   const chains = new PostgresChains(sql, macs, async (tenantId) => {
     // A chain that has not begun, or that somebody broke.
     const { settleChain } = await import('./administration/audit-chain.ts');
@@ -102,6 +109,7 @@ export async function onPostgres(
   });
   return {
     macs,
+    clientMacs,
     commit: noting(writeCheck, new PostgresCommit(sql, cipher, chains)),
     note: (...asked) => noteOnPostgres(sql, ...asked),
     query:
@@ -111,7 +119,9 @@ export async function onPostgres(
           ? sql.queryTogether(`reads of ${tenantId}`, statement, [tenantId, ...parameters])
           : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
-    maintenance: isCluster ? clusterMaintenance(sql, cipher) : postgresMaintenance(sql, cipher),
+    maintenance: isCluster
+      ? clusterMaintenance(sql, cipher, clientMacs)
+      : postgresMaintenance(sql, cipher, clientMacs),
     writes: writeCheck,
     exclusively: (work) => work(),
     read: (statement, ...parameters) => sql.query(statement, parameters),

@@ -189,7 +189,12 @@ export class OrmStore extends Store {
     if (writing !== undefined) return this.#write((units) => units.forTenant(tenantId, work, writing));
     const { read, documents, exclusively } = this.#dialect;
     const seldom = async () => (await this.#writing()).seldomRead(tenantId);
-    const reader = tenantReader(read, documents, { cipher: this.#cipher, tenantId }, seldom);
+    const reader = tenantReader(
+      read,
+      documents,
+      { cipher: this.#cipher, clientMacs: this.#dialect.clientMacs, tenantId },
+      seldom,
+    );
     // Who only reads was given its type by the declarations above.
     return exclusively(() => reaching(() => work(reader as TenantRepositories)));
   }
@@ -201,7 +206,9 @@ export class OrmStore extends Store {
     writing?: Writing,
   ): Promise<T> {
     if (writing !== undefined) return this.#write((units) => units.forService(work, writing));
-    const reader = serviceReader(this.#dialect.read, async () => (await this.#writing()).ofService());
+    const reader = serviceReader(this.#dialect.read, this.#dialect.clientMacs, async () =>
+      (await this.#writing()).ofService(),
+    );
     return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
   }
 
@@ -218,7 +225,13 @@ export class OrmStore extends Store {
     await this.#dialect.writes.check();
   }
 
+  /** Ids of clients whose rows something else than the service wrote. */
+  forgedClients(): Promise<readonly string[]> {
+    return this.#dialect.clientMacs.forged(this.#dialect.jobs);
+  }
+
   async close(): Promise<void> {
+    this.#dialect.clientMacs.stop();
     await this.#database.close();
     this.#letGo();
   }
@@ -249,6 +262,7 @@ export class OrmStore extends Store {
       orm,
       cipher: this.#cipher,
       macs: this.macs,
+      clientMacs: this.#dialect.clientMacs,
       quotas: this.#quotas,
       exclusively: this.#dialect.exclusively,
       moved: this.#dialect.moved,

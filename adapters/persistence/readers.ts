@@ -12,10 +12,11 @@ import type {
 import { DOCUMENTS, type DocumentKind } from '../../domain/resources.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import type { ClientMacs } from './client-macs.ts';
 import { decodeDocument } from './rows/document-codec.ts';
 import { byClientId, byId, MARK_LENGTH, placeOf, tableOf } from './rows/document-tables.ts';
 import { readStatusList } from './rows/session-codec.ts';
-import { CLIENT_COLUMNS, clientOf, recordedKeyOf, TENANT_COLUMNS, tenantOf } from './rows/tenant-columns.ts';
+import { CLIENT_COLUMNS, recordedKeyOf, TENANT_COLUMNS, tenantOf } from './rows/tenant-columns.ts';
 import { named, type Parameter, type Row, type Statement } from './statement.ts';
 
 /** Runs one statement. */
@@ -85,11 +86,17 @@ const onlyReading = <T extends object>(repositories: T): T =>
 
 const missing = (what: string) => new Failure('not_found', `there is no such ${what}`);
 
+type Scope = { readonly cipher: Cipher; readonly clientMacs: ClientMacs; readonly tenantId: TenantId };
+
+/** Rows that something else than the service wrote are left out. */
+const clientsIn = (macs: ClientMacs, rows: readonly Row[]) =>
+  rows.flatMap((row) => macs.read(row) ?? []).sort(byClientId);
+
 /** What one tenant has, without a transaction: each answer is as of its own moment. */
 export function tenantReader(
   read: Read,
   statements: DocumentStatements,
-  { cipher, tenantId }: { readonly cipher: Cipher; readonly tenantId: TenantId },
+  { cipher, clientMacs, tenantId }: Scope,
   seldom: () => Promise<SeldomRead>,
 ): TenantReader {
   const documents = DOCUMENTS.map(({ kind, repository }) => [
@@ -108,10 +115,11 @@ export function tenantReader(
     clients: {
       async get(clientId) {
         const [row] = await read(CLIENT, clientId);
-        if (row === undefined || row['tenant_id'] !== tenantId) throw missing('client');
-        return clientOf(row);
+        const client = row && clientMacs.read(row);
+        if (client === undefined || client.tenantId !== tenantId) throw missing('client');
+        return client;
       },
-      list: async () => (await read(CLIENTS_OF, tenantId)).map(clientOf).sort(byClientId),
+      list: async () => clientsIn(clientMacs, await read(CLIENTS_OF, tenantId)),
     },
     statusLists: {
       async get(id) {
@@ -142,6 +150,7 @@ export function tenantReader(
 
 export function serviceReader(
   read: Read,
+  clientMacs: ClientMacs,
   seldom: () => Promise<{ readonly audit: ServiceAuditLog }>,
 ): ServiceReader {
   return onlyReading<ServiceReader>({
@@ -160,10 +169,15 @@ export function serviceReader(
     clients: {
       async find(clientId) {
         const [row] = await read(CLIENT, clientId);
-        return row && clientOf(row);
+        return row && clientMacs.read(row);
       },
-      listOf: async (tenantId) => (await read(CLIENTS_OF, tenantId)).map(clientOf).sort(byClientId),
-      isRemoved: async (tenantId, clientId) => (await read(REMOVED_CLIENT, tenantId, clientId)).length > 0,
+      listOf: async (tenantId) => clientsIn(clientMacs, await read(CLIENTS_OF, tenantId)),
+      async isRemoved(tenantId, clientId) {
+        if ((await read(REMOVED_CLIENT, tenantId, clientId)).length > 0) return true;
+        // A token of an external provider must not lose its restrictions because its client cannot be trusted.
+        const [row] = await read(CLIENT, clientId);
+        return row !== undefined && clientMacs.read(row) === undefined;
+      },
     },
     recordedKeys: {
       compromised: async () =>

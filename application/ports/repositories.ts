@@ -243,7 +243,10 @@ export type ServiceRepositories = {
   readonly clients: {
     find(clientId: string): Promise<Client | undefined>;
     listOf(tenantId: TenantId): Promise<Client[]>;
-    /** Whether the tenant removed a client of this id and has not made another one since. */
+    /**
+     * Whether the tenant removed a client of this id and has not made another one since, or something else than the
+     * service wrote the client.
+     */
     isRemoved(tenantId: TenantId, clientId: string): Promise<boolean>;
     add(client: Client): Promise<void>;
     save(client: Client): Promise<Client>;

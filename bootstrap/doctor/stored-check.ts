@@ -29,6 +29,7 @@ export async function checkStored(settings: Settings, now = new Date()): Promise
     const looked = tenants.slice(0, MAX_TENANTS);
     const findings = [
       ...(await ofSecrets(store, cipher.keyIds)),
+      ...(await ofClients(store)),
       ...(await ofKeys(
         store,
         looked.map(({ id }) => id as TenantId),
@@ -71,6 +72,25 @@ async function ofSecrets({ maintenance }: Store, keyIds: readonly string[]): Pro
           'run "npx vidimus reseal"',
         ),
       ];
+}
+
+/** A row that the service did not write gives nobody access; somebody may have tried. */
+async function ofClients(store: OrmStore): Promise<Finding[]> {
+  const forged = await store.forgedClients();
+  if (forged.length === 0) return [ok('clients', 'the service itself wrote every client')];
+  const findings = forged
+    .slice(0, MAX_LINES)
+    .map((id) =>
+      fault(
+        'clients',
+        `the client "${id}" was changed in the database without the service, so it cannot log in`,
+        'find out who writes to the database, delete the row and create the client again (docs/security.md)',
+      ),
+    );
+  const further = forged.length - findings.length;
+  if (further > 0)
+    findings.push(fault('clients', `${further} further clients were changed`, 'look at those first'));
+  return findings;
 }
 
 async function ofKeys(store: Store, tenantIds: readonly TenantId[], now: Date): Promise<Finding[]> {

@@ -11,7 +11,7 @@ import { Documentation } from './documented.ts';
 import { hashQuickly } from './quick-secrets.ts';
 
 export const ROOT = { clientId: 'root', secret: 'root-secret-for-the-tests' };
-const MASTER_SECRET = 'a master secret for the tests 0123456789';
+export const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 export type TestService = {
   readonly address: string;

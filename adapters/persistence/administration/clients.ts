@@ -2,16 +2,19 @@ import type { EntityManager } from '@mikro-orm/core';
 import type { Client } from '../../../domain/clients/client.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { ClientMacs } from '../client-macs.ts';
 import { ClientRow, RemovedClientRow } from '../rows/administration.row.ts';
-import { clientColumns } from '../rows/tenant-columns.ts';
+import { clientColumns, readClient } from '../rows/tenant-columns.ts';
 import { insertUnique } from './existing.ts';
 
 export function staleWrite(what: string): Failure {
   return new Failure('conflict', `the ${what} was changed meanwhile; read it again and repeat the change`);
 }
 
-export async function addClient(em: EntityManager, client: Client): Promise<void> {
-  await insertUnique('a client of this id exists already', () => em.insert(ClientRow, clientColumns(client)));
+export async function addClient(em: EntityManager, macs: ClientMacs, client: Client): Promise<void> {
+  await insertUnique('a client of this id exists already', () =>
+    em.insert(ClientRow, { ...clientColumns(client), mac: macs.make(client) }),
+  );
   const { tenantId, clientId } = client;
   if (tenantId === null) return;
   await em.nativeDelete(RemovedClientRow, { tenantId, clientId }, { filters: { tenant: false } });
@@ -19,13 +22,19 @@ export async function addClient(em: EntityManager, client: Client): Promise<void
 
 export async function saveClient(
   em: EntityManager,
+  macs: ClientMacs,
   client: Client,
   tenantId: TenantId | null,
 ): Promise<Client> {
   const { clientId, tenantId: _tenantId, createdAt: _createdAt, ...columns } = clientColumns(client);
-  const data = { ...columns, version: client.version + 1 };
+  const data = { ...columns, mac: macs.make({ ...client, tenantId }), version: client.version + 1 };
   const where = { clientId, tenantId, version: client.version };
   const changed = await em.nativeUpdate(ClientRow, where, data, { filters: { tenant: false } });
   if (changed === 0) throw staleWrite('client');
   return { ...client, version: client.version + 1 };
+}
+
+/** @returns undefined for no row, and for one that something else than the service wrote. */
+export function genuineClient(macs: ClientMacs, row: ClientRow | null): Client | undefined {
+  return row === null ? undefined : macs.accept(readClient(row), row.mac);
 }

@@ -3,17 +3,18 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
+import type { ClientMacs } from '../client-macs.ts';
 import { ClientRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
 import { snakeCase } from '../rows/columns.ts';
 import { byClientId } from '../rows/document-tables.ts';
 import { readStatusList, STATUS_LISTS } from '../rows/session-codec.ts';
 import { StatusListRow } from '../rows/status.row.ts';
-import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
+import { readTenant, tenantColumns } from '../rows/tenant-columns.ts';
 import { SeenReleaseRow } from '../rows/trust-list.row.ts';
 import type { Row } from '../statement.ts';
 import { auditLog } from './audit-chain.ts';
 import type { PlainTenantRepositories } from './audited-repositories.ts';
-import { addClient, saveClient, staleWrite } from './clients.ts';
+import { addClient, genuineClient, saveClient, staleWrite } from './clients.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
@@ -26,7 +27,7 @@ import { trustListRepository } from './trust-list-repository.ts';
 /** Repositories of one tenant inside one transaction; `touch` comes before each write. */
 export function tenantRepositories(
   em: EntityManager,
-  cipher: Cipher,
+  { cipher, clientMacs: macs }: { readonly cipher: Cipher; readonly clientMacs: ClientMacs },
   tenantId: TenantId,
   touch: (kind: ConfiguredKind) => Promise<void>,
   limits: Quotas | undefined,
@@ -62,19 +63,21 @@ export function tenantRepositories(
     },
     clients: {
       async get(clientId) {
-        return readClient(existing(await em.findOne(ClientRow, { clientId }, FRESH), 'client'));
+        return existing(genuineClient(macs, await em.findOne(ClientRow, { clientId }, FRESH)), 'client');
       },
       async list() {
-        return (await em.find(ClientRow, {}, FRESH)).map(readClient).sort(byClientId);
+        return (await em.find(ClientRow, {}, FRESH))
+          .flatMap((row) => genuineClient(macs, row) ?? [])
+          .sort(byClientId);
       },
       async add(client) {
         await touch('clients');
-        await addClient(em, { ...client, tenantId });
+        await addClient(em, macs, { ...client, tenantId });
         await quotas.checkClients();
       },
       async save(client) {
         await touch('clients');
-        return saveClient(em, client, tenantId);
+        return saveClient(em, macs, client, tenantId);
       },
       async remove(clientId) {
         await touch('clients');

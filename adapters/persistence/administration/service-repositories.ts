@@ -7,12 +7,13 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { hasEnded } from '../../../domain/tenants/tenant-end.ts';
+import type { ClientMacs } from '../client-macs.ts';
 import { ClientRow, RecordedKeyRow, RemovedClientRow, TenantRow } from '../rows/administration.row.ts';
 import { byClientId, byId } from '../rows/document-tables.ts';
-import { readClient, readTenant, tenantColumns } from '../rows/tenant-columns.ts';
+import { readTenant, tenantColumns } from '../rows/tenant-columns.ts';
 import { lockHead, serviceAuditLog } from './audit-chain.ts';
 import type { PlainServiceRepositories } from './audited-repositories.ts';
-import { addClient, saveClient } from './clients.ts';
+import { addClient, genuineClient, saveClient } from './clients.ts';
 import { documentsOf, FRESH } from './documents.ts';
 import { existing, insertUnique, missing } from './existing.ts';
 import { ProfileKeeper } from './profiles.ts';
@@ -23,7 +24,7 @@ import { beginRemoval, endRemoval } from './tenant-removal.ts';
 
 export function serviceRepositories(
   em: EntityManager,
-  cipher: Cipher,
+  { cipher, clientMacs: macs }: { readonly cipher: Cipher; readonly clientMacs: ClientMacs },
   limits: Quotas | undefined,
 ): PlainServiceRepositories {
   const unscoped = { filters: { tenant: false }, ...FRESH } as const;
@@ -49,7 +50,7 @@ export function serviceRepositories(
         const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {}, keepers);
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
         for (const client of belongings?.clients ?? []) {
-          await addClient(em, { ...client, tenantId: tenant.id });
+          await addClient(em, macs, { ...client, tenantId: tenant.id });
         }
         await quotas.checkClients();
       },
@@ -73,23 +74,24 @@ export function serviceRepositories(
     },
     clients: {
       async find(clientId) {
-        const row = await em.findOne(ClientRow, { clientId }, unscoped);
-        return row === null ? undefined : readClient(row);
+        return genuineClient(macs, await em.findOne(ClientRow, { clientId }, unscoped));
       },
       async listOf(tenantId) {
-        return (await em.find(ClientRow, { tenantId }, unscoped)).map(readClient).sort(byClientId);
+        return (await em.find(ClientRow, { tenantId }, unscoped))
+          .flatMap((row) => genuineClient(macs, row) ?? [])
+          .sort(byClientId);
       },
       async isRemoved(tenantId, clientId) {
         return (await em.findOne(RemovedClientRow, { tenantId, clientId }, unscoped)) !== null;
       },
       async add(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
-        await addClient(em, client);
+        await addClient(em, macs, client);
         if (client.tenantId !== null) await new QuotaKeeper(em, client.tenantId, limits).checkClients();
       },
       async save(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
-        return saveClient(em, client, client.tenantId);
+        return saveClient(em, macs, client, client.tenantId);
       },
     },
     recordedKeys: {

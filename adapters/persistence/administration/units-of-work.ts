@@ -12,6 +12,7 @@ import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
+import type { ClientMacs } from '../client-macs.ts';
 import { reaching } from '../database-faults.ts';
 import type { Dialect } from '../opened.ts';
 import type { SeldomRead } from '../readers.ts';
@@ -29,6 +30,7 @@ type Parts = {
   readonly orm: MikroORM;
   readonly cipher: Cipher;
   readonly macs: Macs;
+  readonly clientMacs: ClientMacs;
   readonly quotas: Quotas | undefined;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   /** What is remembered of the end of these chains is out of date. */
@@ -48,7 +50,7 @@ export class UnitsOfWork {
     work: (own: TenantRepositories) => Promise<T>,
     writing: TenantWriting,
   ): Promise<T> {
-    const { cipher, quotas } = this.#parts;
+    const { cipher, clientMacs, quotas } = this.#parts;
     return this.#transaction(writing, async (em, journal) => {
       const condition = preconditionOf(writing);
       if (writing.alone || condition !== undefined) await this.#lock(em, tenantId);
@@ -60,16 +62,16 @@ export class UnitsOfWork {
         raised.set(kind, raising);
         return raising;
       };
-      const plain = tenantRepositories(em, cipher, tenantId, touch, quotas);
+      const plain = tenantRepositories(em, { cipher, clientMacs }, tenantId, touch, quotas);
       await assertHolds(writing, plain);
       return work(auditedTenant(plain, tenantId, journal, now));
     });
   }
 
   forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T> {
-    const { cipher, quotas } = this.#parts;
+    const { cipher, clientMacs, quotas } = this.#parts;
     return this.#transaction(writing, async (em, journal) => {
-      const plain = serviceRepositories(em, cipher, quotas);
+      const plain = serviceRepositories(em, { cipher, clientMacs }, quotas);
       const condition = preconditionOf(writing);
       if (condition !== undefined) await this.#lock(em, condition.id as TenantId);
       await assertTenantHolds(writing, plain);

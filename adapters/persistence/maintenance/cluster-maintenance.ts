@@ -2,6 +2,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { ClientMacs } from '../client-macs.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import type { Row } from '../statement.ts';
 import { listOf, named } from '../statement.ts';
@@ -25,9 +26,9 @@ const LOG = named(
  * Jobs on a cluster that has each tenant on one of its machines: what finds rows asks all machines at once, what changes them is
  * of one tenant.
  */
-export function clusterMaintenance(sql: PostgresSql, cipher: Cipher): Maintenance {
+export function clusterMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs: ClientMacs): Maintenance {
   return {
-    ...postgresMaintenance(sql, cipher),
+    ...postgresMaintenance(sql, cipher, clientMacs),
     ...clusterCleaningUp(sql, cipher),
     async expireSessions(now, limit) {
       const due = Map.groupBy(await sql.query(DUE, [now.getTime(), limit]), (row) =>

@@ -4,6 +4,7 @@ import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import type { ClientMacs } from '../client-macs.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
@@ -136,9 +137,9 @@ const POSTPONE_RETIRED_KEY = named(
 );
 
 /** What needs no words of one dialect but `forgetPickUps`. */
-function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
+function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps: Statement) {
   return {
-    ...resealing(sql, cipher),
+    ...resealing(sql, cipher, clientMacs),
     ...keptTrustListJobs(sql, cipher),
     ...pendingDeliveries(sql),
     ...auditLogJobs(sql),
@@ -192,9 +193,9 @@ function jobs(sql: JobSql, cipher: Cipher, forgetPickUps: Statement) {
   } satisfies Partial<Maintenance>;
 }
 
-export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenance {
+export function postgresMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs: ClientMacs): Maintenance {
   return {
-    ...jobs(postgresJobs(sql), cipher, FORGET_PICK_UPS.postgres),
+    ...jobs(postgresJobs(sql), cipher, clientMacs, FORGET_PICK_UPS.postgres),
     ...postgresCleaningUp(sql, cipher),
     ...postgresEventLog(sql),
     ...followedWallets(postgresJobs(sql), cipher, POSTGRES_FOLLOWED),
@@ -215,9 +216,9 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher): Maintenan
   };
 }
 
-export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher): Maintenance {
+export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher, clientMacs: ClientMacs): Maintenance {
   return {
-    ...jobs(sqliteJobs(sql), cipher, FORGET_PICK_UPS.sqlite),
+    ...jobs(sqliteJobs(sql), cipher, clientMacs, FORGET_PICK_UPS.sqlite),
     ...sqliteCleaningUp(sql, cipher),
     ...sqliteEventLog(sql),
     ...followedWallets(sqliteJobs(sql), cipher, SQLITE_FOLLOWED),

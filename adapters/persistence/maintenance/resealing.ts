@@ -6,6 +6,7 @@ import { DOCUMENTS } from '../../../domain/resources.ts';
 import { parseJsonObject } from '../../../domain/shared/json.ts';
 import { presentPrefix, sealedAnew, withKeysSealedAnew } from '../administration/sealed-keys.ts';
 import { AUDIT_LOG, auditKeyPlace } from '../audit-keys.ts';
+import type { ClientMacs } from '../client-macs.ts';
 import { KEPT_TRUST_LISTS } from '../kept-trust-lists.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
@@ -143,6 +144,7 @@ const END = named(
 export function resealing(
   sql: JobSql,
   cipher: Cipher,
+  clientMacs: ClientMacs,
 ): Pick<Maintenance, 'pendingReseals' | 'reseal' | 'endReseal' | 'keepSealing' | 'resealedKeys'> {
   const present = presentPrefix(cipher);
 
@@ -204,7 +206,13 @@ export function resealing(
       const index = place?.column ?? 0;
       const sealed = COLUMNS[index];
       if (sealed === undefined)
-        return { done: (await pickUps(limit)) + (await heads(limit)), place: undefined };
+        return {
+          done:
+            (await pickUps(limit)) +
+            (await heads(limit)) +
+            (await clientMacs.reseal(sql, limit, cipher.keyIds[0])),
+          place: undefined,
+        };
       const from = place?.key ?? sealed.key.map((name) => (name === 'sequence_number' ? -1 : ''));
       const rows = await sql.all(sealed.page, present, limit, ...from);
       let done = 0;

@@ -135,6 +135,11 @@ export const RECORDED_KEYS = [
   'create table "recorded_keys" ("tenant_id" varchar(255) not null, "thumbprint" varchar(255) not null, "compromised_at" bigint null, "certificates" jsonb not null, primary key ("tenant_id", "thumbprint"))',
 ];
 
+export const CLIENT_MACS = [
+  'alter table "clients" add "mac" text null',
+  'create table "client_mac_markers" ("id" varchar(255) not null, "since" bigint not null, "tolerated_until" bigint not null, "code" text not null, primary key ("id"))',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

@@ -46,6 +46,8 @@ export const ClientRow = defineEntity({
     secretRevision: p.integer().default(0),
     formerSecretUntil: time().nullable(),
     pickUp: p.json<unknown>().nullable(),
+    /** Code over what the client may do, see `client-macs.ts`; null in a row of an earlier release. */
+    mac: p.text().nullable(),
     version: p.integer(),
     createdAt: time(),
     updatedAt: time(),
@@ -54,6 +56,13 @@ export const ClientRow = defineEntity({
   filters: tenantFilter,
 });
 export type ClientRow = InferEntity<typeof ClientRow>;
+
+/** Since when every client has a code. */
+export const ClientMacMarkerRow = defineEntity({
+  name: 'ClientMacMarkerRow',
+  tableName: 'client_mac_markers',
+  properties: { id: p.string().primary(), since: time(), toleratedUntil: time(), code: p.text() },
+});
 
 /** Ids of clients that a tenant removed. Tokens of an external provider go on naming them. */
 export const RemovedClientRow = defineEntity({

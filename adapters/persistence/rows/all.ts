@@ -1,4 +1,5 @@
 import {
+  ClientMacMarkerRow,
   ClientRow,
   documentRows,
   RecordedKeyRow,
@@ -59,5 +60,6 @@ export const allRows = [
   RemovedClientRow,
   RetiredKeyRow,
   RecordedKeyRow,
+  ClientMacMarkerRow,
   TermRow,
 ];

@@ -17,7 +17,7 @@ export const TENANT_COLUMNS =
   'id, name, description, status, session_config, status_list_config, kms, profile, organization, ends_at, revision, version, created_at, updated_at';
 export const CLIENT_COLUMNS =
   'client_id, tenant_id, roles, description, allowed_presentation_configs, allowed_issuance_configs, secret_hash, ' +
-  'secret_revision, former_secret_until, pick_up, version, created_at, updated_at';
+  'secret_revision, former_secret_until, pick_up, mac, version, created_at, updated_at';
 
 /** Text in SQLite, read already by the driver for PostgreSQL. */
 const json = (value: unknown): unknown => (typeof value === 'string' ? JSON.parse(value) : value);

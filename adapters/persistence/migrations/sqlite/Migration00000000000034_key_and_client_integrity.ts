@@ -1,0 +1,10 @@
+import { CLIENT_MACS, inSqlite, RECORDED_KEYS } from '../both-dialects.ts';
+import { Migration } from '../migration.ts';
+
+export class Migration00000000000034_key_and_client_integrity extends Migration {
+  readonly name = 'Migration00000000000034_key_and_client_integrity';
+
+  up(): void {
+    for (const statement of [...RECORDED_KEYS, ...CLIENT_MACS].map(inSqlite)) this.addSql(statement);
+  }
+}
