@@ -11,6 +11,8 @@ export type Caller = TenantCaller | ServiceCaller;
 export type TenantCaller = {
   readonly tenantId: TenantId;
   readonly clientId: string;
+  /** Who calls by the client, where an external provider names a person. */
+  readonly person?: string;
   readonly roles: readonly Role[];
   readonly allowedPresentationConfigs: Client['allowedPresentationConfigs'];
   readonly allowedIssuanceConfigs: Client['allowedIssuanceConfigs'];
@@ -42,6 +44,8 @@ export type RememberedCaller = Omit<TenantCaller, 'configured'> & {
 export type ServiceCaller = {
   readonly tenantId: null;
   readonly clientId: string;
+  /** Who calls by the client, where an external provider names a person. */
+  readonly person?: string;
   readonly roles: readonly Role[];
   readonly requestId?: string;
   readonly precondition?: Precondition;

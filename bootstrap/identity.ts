@@ -52,6 +52,7 @@ function external(settings: Settings, issuer: string, { clock, log }: Ports): Id
       issuer,
       algorithm: settings.OIDC_ALGORITHM,
       subjectClaim: settings.OIDC_SUB,
+      actorClaim: settings.OIDC_ACTOR_CLAIM,
       rolesClaim: settings.OIDC_ROLES,
     },
   );

@@ -77,6 +77,7 @@ const TELLING: Readonly<Record<keyof typeof SettingsSchema.shape, Telling>> = {
   OIDC_CLIENT_SECRET: 'secret',
   OIDC_CONSOLE_CLIENT_ID: 'value',
   OIDC_SUB: 'value',
+  OIDC_ACTOR_CLAIM: 'value',
   OIDC_ROLES: 'value',
   OIDC_ALGORITHM: 'value',
 };

@@ -32,6 +32,11 @@ export const PROVIDER = {
     .describe(
       'Claim with the tenant id; an account that manages tenants has its own client id there, and the role `tenants:manage`',
     ),
+  OIDC_ACTOR_CLAIM: claimName
+    .default('sub')
+    .describe(
+      'Claim that names the person who calls, such as `sub` or `preferred_username`. The audit log, the log of requests and limits tell persons of one client apart by it',
+    ),
   OIDC_ROLES: z
     .string()
     .regex(/^[^.\s]+(\.[^.\s]+){0,9}$/, 'names joined by dots')

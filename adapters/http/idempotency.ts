@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RememberedCaller } from '../../application/caller.ts';
+import { nameOf } from '../../domain/audit/audit-entry.ts';
 import { type AnswerName, nameAnswer } from '../../domain/sessions/kept-answer.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { Json } from '../../domain/shared/json.ts';
@@ -39,8 +40,8 @@ export function answerNameOf(
   if (value === undefined) return undefined;
   const key = others.length > 0 ? undefined : (QUOTED.exec(value)?.[1] ?? BARE.exec(value)?.[0]);
   if (key === undefined) throw invalidInput(HEADER, 'one key of 1 to 255 printable characters');
-  const { clientId, access } = caller;
+  const { access } = caller;
   // A client that was made anew under the same name is another one.
   const since = access === undefined || access.isExternal ? '' : `${access.clientSince}`;
-  return nameAnswer(`${clientId} ${since}`, address, key, body as Json);
+  return nameAnswer(`${nameOf(caller)} ${since}`, address, key, body as Json);
 }

@@ -7,6 +7,7 @@ import type { Metrics } from '../../application/ports/metrics.ts';
 import type { RequestTrace, Traces } from '../../application/ports/traces.ts';
 import type { TenantConfigurations } from '../../application/tenant-configurations.ts';
 import type { EditTags } from '../../application/tenants/edit-tags.ts';
+import { nameOf } from '../../domain/audit/audit-entry.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Admission } from './admission.ts';
 import { authenticate } from './authenticate.ts';
@@ -75,7 +76,10 @@ function traced<T>({ locals }: Response, work: () => T): T {
 
 /** Whose request it is, for the log: ids that were told, or the tenant in the address. */
 function whose({ path }: Route, request: Request, caller: Caller | RememberedCaller | undefined): LogContext {
-  if (caller !== undefined) return { tenantId: caller.tenantId, clientId: caller.clientId };
+  if (caller !== undefined) {
+    const { tenantId, clientId, person } = caller;
+    return { tenantId, clientId, ...(person !== undefined && { person }) };
+  }
   const { tenant } = request.params;
   return path.includes('/:tenant') && typeof tenant === 'string'
     ? { tenantId: tenant.slice(0, MAX_TENANT_ID) }
@@ -137,7 +141,7 @@ async function answer(route: Route, request: Request, response: Response, ports:
   const input = { ...asked, caller: caller as never };
   const { rateLimit } = route;
   if (rateLimit?.perClient === true && caller !== undefined) {
-    ports.rateLimits.take(rateLimit.group, `client ${caller.clientId}`);
+    ports.rateLimits.take(rateLimit.group, `client ${nameOf(caller)}`);
   }
   const named = limitNamed(route, input, request.ip, ports.rateLimits);
   await assertKept(route, readOnly, input);

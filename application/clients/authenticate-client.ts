@@ -90,7 +90,8 @@ export class AuthenticateClient extends needs({
     if (configured.state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
     const rights = await rightsOf(access, configured, this.ports.clock.now());
     if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
-    return { tenantId: configured.tenantId, clientId: access.clientId, configured, access, ...rights };
+    const { clientId } = access;
+    return { tenantId: configured.tenantId, clientId, ...personOf(access), configured, access, ...rights };
   }
 
   /** @returns what the token says, or the caller itself when it manages tenants. */
@@ -108,8 +109,12 @@ export class AuthenticateClient extends needs({
       );
     }
     if (!managesTenants(claims, settings)) return claims;
-    return { tenantId: null, clientId: claims.clientId, roles: ['tenants:manage'] };
+    return { tenantId: null, clientId: claims.clientId, ...personOf(claims), roles: ['tenants:manage'] };
   }
+}
+
+function personOf(access: VerifiedAccess): { readonly person?: string } {
+  return access.isExternal && access.person !== undefined ? { person: access.person } : {};
 }
 
 /** An account without a tenant names itself in place of one. */

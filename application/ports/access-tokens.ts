@@ -15,6 +15,8 @@ export type AccessTokenClaims = {
 /** What the token of an external identity provider says; its clients need not be known here. */
 export type ExternalAccess = Omit<AccessTokenClaims, 'clientSince' | 'secretRevision'> & {
   readonly isExternal: true;
+  /** Who calls by the client, where the provider names a person. */
+  readonly person?: string;
 };
 
 export type VerifiedAccess = ((AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess) & {

@@ -1,3 +1,4 @@
+import { nameOf } from '../../domain/audit/audit-entry.ts';
 import {
   awaitsResponseCode,
   isTerminal,
@@ -58,7 +59,7 @@ export class WatchSession extends needs({
     await fetchedSessions.settled(caller.tenantId);
     const session = await readVisibleSession(store, caller, id);
     const rights = new ListenerRights(tenantConfigurations, caller);
-    const watch = sessionWatcher.open(caller.tenantId, caller.clientId, id);
+    const watch = sessionWatcher.open(caller.tenantId, nameOf(caller), id);
     // A listener that leaves at once never starts the iteration, so nothing in there could release the watch.
     if (closed.aborted) watch.close();
     closed.addEventListener('abort', () => watch.close(), { once: true });

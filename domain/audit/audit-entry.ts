@@ -7,6 +7,8 @@ export const SYSTEM = 'system';
 
 type ClientActor<Tenant> = {
   readonly clientId: string;
+  /** Who called by the client, where an external provider names a person. */
+  readonly person?: string;
   readonly tenantId: Tenant;
   /** `X-Request-Id` of the call, so that the log of the service can be held against this one. */
   readonly requestId?: string;
@@ -112,8 +114,9 @@ export const SERVICE_SCOPE = '';
 /** Ids of clients can come from elsewhere; one that reads like the service is told apart from it. */
 export function nameOf(actor: Actor): string {
   if (actor === SYSTEM) return SYSTEM;
-  const { clientId } = actor;
-  return clientId === SYSTEM || clientId.startsWith('client ') ? `client ${clientId}` : clientId;
+  const { clientId, person } = actor;
+  const client = clientId === SYSTEM || clientId.startsWith('client ') ? `client ${clientId}` : clientId;
+  return person === undefined ? client : `${client} (${person})`;
 }
 
 export function detailOf({ detail }: Pick<AuditEntry, 'detail'>): AuditDetail {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type Json, type JsonObject, valueAt } from '../shared/json.ts';
 import { Role } from './role.ts';
 import { isServiceName } from './service-names.ts';
@@ -6,6 +7,8 @@ import { isServiceName } from './service-names.ts';
 export type ExternalIdentityRules = {
   /** Claim that holds the tenant; for an account that manages tenants, its own client id. */
   readonly subjectClaim: string;
+  /** Claim that names the person who calls. */
+  readonly actorClaim: string;
   /** Where roles stand, names joined by dots; undefined for the usual places. */
   readonly rolesClaim: string | undefined;
 };
@@ -13,6 +16,8 @@ export type ExternalIdentityRules = {
 export type ExternalIdentity = {
   readonly subject: string;
   readonly clientId: string;
+  /** Absent where the token names nobody beside its client and its tenant. */
+  readonly person?: string;
   readonly roles: readonly Role[];
 };
 
@@ -26,7 +31,7 @@ const MAX_NAME_LENGTH = 256;
  */
 export function readExternalIdentity(
   claims: JsonObject,
-  { subjectClaim, rolesClaim }: ExternalIdentityRules,
+  { subjectClaim, actorClaim, rolesClaim }: ExternalIdentityRules,
 ): ExternalIdentity | undefined {
   const subject = nameAt(claims[subjectClaim]);
   // RFC 9068 section 2.2; `azp` of OpenID Connect for providers that do not follow it
@@ -34,7 +39,25 @@ export function readExternalIdentity(
   if (subject === undefined || clientId === undefined || !isFit(clientId)) return undefined;
   const places = rolesClaim === undefined ? USUAL_PLACES : [rolesClaim];
   const found = places.map((place) => valueAt(claims, place)).find((value) => value !== undefined);
-  return { subject, clientId, roles: readRoles(found) };
+  const person = actorClaim === subjectClaim ? undefined : readPerson(claims[actorClaim], clientId);
+  return { subject, clientId, roles: readRoles(found), ...(person !== undefined && { person }) };
+}
+
+/** Characters of a person's name that are kept as they are. */
+const MAX_PERSON_LENGTH = 100;
+/** Of client and person together, in the column of the audit log. */
+const MAX_ACTOR_LENGTH = 250;
+
+/**
+ * The name stands in logs, so one that is long or has control characters is replaced by its hash, which still tells
+ * persons apart.
+ */
+function readPerson(value: Json | undefined, clientId: string): string | undefined {
+  if (typeof value !== 'string' || value === '' || value === clientId) return undefined;
+  const isPlain = value.length <= MAX_PERSON_LENGTH && /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(value);
+  const isFitting = clientId.length + value.length <= MAX_ACTOR_LENGTH;
+  const person = isPlain && isFitting ? value : `sha256:${hash('sha256', value, 'base64url').slice(0, 22)}`;
+  return clientId.length + person.length <= MAX_ACTOR_LENGTH ? person : undefined;
 }
 
 function nameAt(value: Json | undefined): string | undefined {

@@ -83,6 +83,29 @@ describe('access tokens of an external OpenID provider', () => {
     expect([other.status, other.body]).to.deep.equal([200, []]);
   });
 
+  it('name the person in the audit log, beside the client', async () => {
+    const actors = async (query = '') => {
+      const answer = await call(await tokenFor(claimsOf('acme')), 'GET', `/audit-log?target=seen${query}`);
+      expect(answer.status, answer.text).to.equal(200);
+      return answer.body.map(({ actor }: { actor: string }) => actor).sort();
+    };
+    for (const person of ['anna', 'bert']) {
+      const token = await tokenFor(claimsOf('acme'), { accountId: person });
+      const put = await call(token, 'POST', '/verifier/config', { id: 'seen', dcql_query: QUERY });
+      expect(put.status, put.text).to.equal(201);
+      expect((await call(token, 'DELETE', '/verifier/config/seen')).status).to.be.oneOf([200, 204]);
+    }
+    expect(await actors()).to.deep.equal([
+      'backend (anna)',
+      'backend (anna)',
+      'backend (bert)',
+      'backend (bert)',
+    ]);
+    expect(await actors('&actor=backend')).to.have.lengthOf(4);
+    expect(await actors(`&actor=${encodeURIComponent('backend (bert)')}`)).to.have.lengthOf(2);
+    expect(await actors('&actor=back')).to.deep.equal([]);
+  });
+
   it('give the roles that they name and no others', async () => {
     expect(await statusOf(claimsOf('acme', ['presentation:request']))).to.equal(200);
     expect(await statusOf(claimsOf('acme', ['presentation:offer', 'offline_access']))).to.equal(200);
@@ -307,8 +330,8 @@ describe('access tokens of an external OpenID provider', () => {
     const importer = await make('folder import', 'by-importer');
     expect([importer.status, importer.body.code]).to.deep.equal([401, 'unauthenticated']);
     for (const [client_id, clientId, actor] of [
-      ['system', 'by-system', 'client system'],
-      ['till 3', 'by-till', 'till 3'],
+      ['system', 'by-system', 'client system (alice)'],
+      ['till 3', 'by-till', 'till 3 (alice)'],
     ] as const) {
       expect((await make(client_id, clientId)).status, client_id).to.equal(201);
       const log = await call(await tokenFor(claimsOf('acme')), 'GET', '/audit-log?limit=1');

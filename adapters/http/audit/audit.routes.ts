@@ -18,7 +18,12 @@ export const AuditEntryView = z
   .object({
     sequence: z.number().int().describe('From 1, without gaps'),
     at: z.iso.datetime(),
-    actor: z.string().describe('Client id, or `system` for the service itself'),
+    actor: z
+      .string()
+      .describe(
+        'Client id, or `system` for the service itself. With an external OpenID provider the person who called follows in ' +
+          'parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters as `sha256:…`',
+      ),
     action: z.enum(AUDIT_ACTIONS),
     kind: z.enum(AUDIT_KINDS),
     target: z.string().describe('Id of the thing'),

@@ -121,6 +121,12 @@ const NEXT_SCOPE = `select min(id) as id from (
   union all select min(tenant_id) from audit_heads where tenant_id > ? and ${NOT_REMOVED}
   union all select min(tenant_id) from audit_entries where tenant_id > ? and ${NOT_REMOVED}) s`;
 
+/** A client id finds what its persons did, too; a client with a person that person alone. */
+function actorIs(actor: string): { actor: string | { $like: string } }[] {
+  const isPlain = !/[%_\\]/.test(actor);
+  return [{ actor }, ...(isPlain ? [{ actor: { $like: `${actor} (%` } }] : [])];
+}
+
 function whereOf(scope: string, { actor, kind, target, action, since, until, after, ascending }: AuditQuery) {
   const at = {
     ...(since !== undefined && { $gte: since.getTime() }),
@@ -128,7 +134,7 @@ function whereOf(scope: string, { actor, kind, target, action, since, until, aft
   };
   return {
     tenantId: scope,
-    ...(actor !== undefined && { actor }),
+    ...(actor !== undefined && { $or: actorIs(actor) }),
     ...(kind !== undefined && { kind }),
     ...(target !== undefined && { target }),
     ...(action !== undefined && { action }),

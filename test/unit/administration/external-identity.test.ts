@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { readExternalIdentity } from '../../../domain/clients/external-identity.ts';
 import { IMPORTER } from '../../../domain/clients/service-names.ts';
-import type { JsonObject } from '../../../domain/shared/json.ts';
+import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 
-const RULES = { subjectClaim: 'tenant_id', rolesClaim: undefined };
+const RULES = { subjectClaim: 'tenant_id', actorClaim: 'sub', rolesClaim: undefined };
 const read = (client_id: string) => readExternalIdentity({ tenant_id: 'acme', client_id }, RULES)?.clientId;
 
 describe('The client that a token of an external provider names', () => {
@@ -69,5 +69,30 @@ describe('Who a token of an external provider is for', () => {
     const many = (count: number) => [...Array(count - 1).fill('x'), 'issuance:offer'];
     expect(of({ roles: many(200) })?.roles).to.deep.equal(['issuance:offer']);
     for (const roles of [many(201), 'issuance:offer', null]) expect(of({ roles })?.roles).to.deep.equal([]);
+  });
+});
+
+describe('The person that a token of an external provider names', () => {
+  const of = (sub: Json, clientId = 'shop', actorClaim = 'sub') =>
+    readExternalIdentity({ tenant_id: 'acme', client_id: clientId, sub }, { ...RULES, actorClaim })?.person;
+
+  it('is the claim of OIDC_ACTOR_CLAIM, in letters of any language', () => {
+    expect(of('3f9c2d1e')).to.equal('3f9c2d1e');
+    expect(of('Zoë Müller')).to.equal('Zoë Müller');
+    expect(of('3f9c2d1e', 'shop', 'email')).to.equal(undefined);
+  });
+
+  it('is nobody for a client that calls for itself, and for a claim that is no text', () => {
+    for (const sub of ['shop', '', 7, null, ['a']]) expect(of(sub), JSON.stringify(sub)).to.equal(undefined);
+    expect(of('acme', 'shop', 'tenant_id')).to.equal(undefined);
+  });
+
+  it('is a hash of a name that would not fit into a log', () => {
+    const names = ['a\nb', 'a\u0000b', '\u202eanna', 'x'.repeat(101), 'x'.repeat(5000)].map((name) =>
+      of(name),
+    );
+    for (const name of names) expect(name).to.match(/^sha256:[\w-]{22}$/);
+    expect(new Set(names).size).to.equal(names.length);
+    expect(of('anna', 'x'.repeat(256))).to.equal(undefined);
   });
 });

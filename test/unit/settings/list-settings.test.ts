@@ -73,6 +73,7 @@ const EVERYTHING = {
   OIDC_CLIENT_SECRET: CANARY,
   OIDC_CONSOLE_CLIENT_ID: 'console',
   OIDC_SUB: 'tenant',
+  OIDC_ACTOR_CLAIM: 'email',
   OIDC_ROLES: 'roles',
   OIDC_ALGORITHM: 'ES256',
 };
