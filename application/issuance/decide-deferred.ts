@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeDeferred } from '../../domain/audit/describe-change.ts';
+import type { Change } from '../../domain/changes/change.ts';
 import { mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
@@ -61,6 +62,8 @@ export const DeferredFailure = z
 /** With what wallets will refuse of credentials that were made elsewhere. */
 export type CompletedTransaction = DeferredTransaction & { readonly findings: readonly Finding[] };
 
+const REVOKED_PERSON = 'the credentials of this person were revoked after the wallet asked for this one';
+
 /** Transactions that a list holds at most. */
 const MAX_LISTED = 500;
 
@@ -115,6 +118,7 @@ export class DecideDeferred extends needs({
     if (session === undefined) throw over();
     const made = await this.#make(caller, configuration, transaction, completion);
     const { credentials, batch } = made;
+    await this.#assertNotRevoked(caller, transaction, made);
     const now = clock.now();
     const audit = { by: caller, change: describeDeferred(id, 'completed') };
     const record = async (room: Room, before: readonly IssuedBatch[]) => {
@@ -144,6 +148,8 @@ export class DecideDeferred extends needs({
       assertPending(await this.get(caller, id), now);
       throw over();
     }
+    // Credentials of the person may have been revoked between the look and the commit.
+    await this.#assertNotRevoked(caller, transaction, made);
     const isOurs = completion.claims !== undefined;
     const findings = isOurs ? [] : handedInFindings(credentials, configuration, transaction.holderKeys);
     return { ...(await this.get(caller, id)), findings };
@@ -168,6 +174,34 @@ export class DecideDeferred extends needs({
       await sessionNotes.note(session, (outcome) => ({ ...outcome, failure }), 'fail');
     }
     return this.get(caller, id);
+  }
+
+  /**
+   * A revocation by person ends what was put off before it.
+   * @throws Failure `conflict` after the transaction failed, so that the wallet is told that it gets nothing.
+   */
+  async #assertNotRevoked(
+    caller: TenantCaller,
+    transaction: DeferredTransaction,
+    made: MadeBatch,
+  ): Promise<void> {
+    const { store, clock, batchMaker } = this.ports;
+    const { tenantId, configured } = caller;
+    const { id, credentialConfigurationId, createdAt } = transaction;
+    const fingerprint = made.identifies?.fingerprint;
+    if (fingerprint === undefined) return;
+    const { maintenance } = store;
+    if (!(await maintenance.isRevokedSince(tenantId, fingerprint, credentialConfigurationId, createdAt)))
+      return;
+    const isReady = (await store.read(tenantId).deferred(id))?.status === 'ready';
+    if (!isReady) batchMaker.discard(configured, made);
+    const change: Change = {
+      deferred: { id, act: isReady ? 'refuse' : 'fail', errorMessage: REVOKED_PERSON },
+      audit: { by: caller, change: describeDeferred(id, 'failed') },
+      ...(transaction.walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
+    };
+    await store.commit(tenantId, change, clock.now());
+    throw new Failure('conflict', `${REVOKED_PERSON}, so the transaction failed`);
   }
 
   async #make(

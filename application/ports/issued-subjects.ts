@@ -30,6 +30,23 @@ export type IssuedSubjects = {
     configurationIds: readonly string[] | undefined,
     now: Date,
   ): Promise<void>;
+  /**
+   * Remembers when credentials of these persons were revoked, for what was put off before.
+   * @param configurationIds of these; of all where it is undefined.
+   */
+  noteRevoked(
+    tenantId: TenantId,
+    fingerprints: readonly string[],
+    configurationIds: readonly string[] | undefined,
+    now: Date,
+  ): Promise<void>;
+  /** Whether credentials of this configuration were revoked for the person at this time or later. */
+  isRevokedSince(
+    tenantId: TenantId,
+    fingerprint: string,
+    configurationId: string,
+    since: Date,
+  ): Promise<boolean>;
   /** Orders of one tenant about these fingerprints, those that wait longest first. */
   revocationOrdersOf(
     tenantId: TenantId,

@@ -60,15 +60,16 @@ export class RevokeBySubject extends needs({
     const { credentialConfigurationId: wanted } = revocation;
     if (wanted !== undefined) assertMayUse(caller.allowedIssuanceConfigs, [wanted]);
     const fingerprints = await this.#fingerprints(caller, revocation);
+    const allowed = caller.allowedIssuanceConfigs ?? [];
+    const some = wanted !== undefined ? [wanted] : allowed.length > 0 ? allowed : undefined;
     const found = await maintenance.countBatches(tenantId, fingerprints, MAX_BATCHES + 1);
     if (found > MAX_BATCHES)
       throw new Failure(
         'conflict',
         `more than ${MAX_BATCHES} batches fit these claims, so they are not of one person`,
       );
-    if (found === 0) return { revoked: 0, pending: 0 };
-    const allowed = caller.allowedIssuanceConfigs ?? [];
-    const some = wanted !== undefined ? [wanted] : allowed.length > 0 ? allowed : undefined;
+    // Noted before the orders: a deferred credential that is completed from now on is rejected, also where nothing was issued yet.
+    await maintenance.noteRevoked(tenantId, fingerprints, some, clock.now());
     // Ordered first: what this call does not come to, or dies over, the job does.
     await maintenance.orderRevocations(tenantId, fingerprints, some, clock.now());
     const all = await maintenance.revocationOrdersOf(tenantId, fingerprints, MAX_BATCHES);

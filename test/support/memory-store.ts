@@ -214,6 +214,8 @@ const MAINTENANCE = namesOf<Maintenance>({
   subjectKey: true,
   countBatches: true,
   orderRevocations: true,
+  noteRevoked: true,
+  isRevokedSince: true,
   revocationOrdersOf: true,
   dueRevocationOrders: true,
   batchesOf: true,

@@ -9,6 +9,9 @@ import { FINGERPRINTS, SUBJECT_KEYS } from '../rows/subject-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
 
+/** Longer than any deferred transaction waits. */
+const REVOKED_KEPT_MS = 90 * 24 * 3_600_000;
+
 /** In which the dialects differ: whether a text is among the elements of an array parameter, and which of two numbers is greater. */
 export type SubjectWords = { readonly among: (parameter: string) => string; readonly later: string };
 export const POSTGRES_SUBJECTS: SubjectWords = {
@@ -40,6 +43,21 @@ const FULFILLED = named(
   'subject_revocation_fulfilled',
   `delete from subject_revocations
    where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4 and due_at = $5`,
+);
+const NOTE_REVOKED = named(
+  'note_revoked_subject',
+  `insert into revoked_subjects (tenant_id, fingerprint, credential_configuration_id, revoked_at)
+   select id, $2, $3, cast($4 as bigint) from tenants where id = $1
+   on conflict (tenant_id, fingerprint, credential_configuration_id) do update set revoked_at = excluded.revoked_at`,
+);
+const FORGET_REVOKED = named(
+  'forget_revoked_subjects',
+  'delete from revoked_subjects where tenant_id = $1 and revoked_at < $2',
+);
+const REVOKED_SINCE = named(
+  'subject_revoked_since',
+  `select 1 as found from revoked_subjects where tenant_id = $1 and fingerprint = $2
+   and credential_configuration_id in ('', $3) and revoked_at >= $4`,
 );
 const POSTPONE = named(
   'postpone_subject_revocation',
@@ -94,6 +112,18 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, { among, later }: Su
       const asked = [tenantId, fingerprints, now.getTime()] as const;
       if (configurationIds === undefined) await sql.change(ORDER, ...asked);
       else await sql.change(ORDER_SOME, ...asked, configurationIds);
+    },
+    async noteRevoked(tenantId, fingerprints, configurationIds, now) {
+      await sql.change(FORGET_REVOKED, tenantId, now.getTime() - REVOKED_KEPT_MS);
+      for (const fingerprint of fingerprints) {
+        for (const id of configurationIds ?? [''])
+          await sql.change(NOTE_REVOKED, tenantId, fingerprint, id, now.getTime());
+      }
+    },
+    async isRevokedSince(tenantId, fingerprint, configurationId, since) {
+      return (
+        (await sql.all(REVOKED_SINCE, tenantId, fingerprint, configurationId, since.getTime())).length > 0
+      );
     },
     async revocationOrdersOf(tenantId, fingerprints, limit) {
       return (await sql.all(ORDERS, tenantId, fingerprints, limit)).map(readOrder);

@@ -140,6 +140,10 @@ export const CLIENT_MACS = [
   'create table "client_mac_markers" ("id" varchar(255) not null, "since" bigint not null, "tolerated_until" bigint not null, "code" text not null, primary key ("id"))',
 ];
 
+export const REVOKED_SUBJECTS = [
+  'create table "revoked_subjects" ("tenant_id" varchar(255) not null, "fingerprint" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "revoked_at" bigint not null, primary key ("tenant_id", "fingerprint", "credential_configuration_id"))',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

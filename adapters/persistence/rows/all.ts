@@ -20,7 +20,7 @@ import {
   UsedValueRow,
 } from './session.row.ts';
 import { LeaseRow, SealingKeyRow, StatusEntryRow, StatusListRow } from './status.row.ts';
-import { IssuedSubjectRow, SubjectKeyRow, SubjectRevocationRow } from './subject.row.ts';
+import { IssuedSubjectRow, RevokedSubjectRow, SubjectKeyRow, SubjectRevocationRow } from './subject.row.ts';
 import { TermRow } from './term.row.ts';
 import { KeptTrustListRow, SeenReleaseRow, TrustListRow, TrustListVersionRow } from './trust-list.row.ts';
 import { FallenBatchRow, FollowedListRow, FollowedStatusRow } from './wallet-status.row.ts';
@@ -44,6 +44,7 @@ export const allRows = [
   SubjectKeyRow,
   IssuedSubjectRow,
   SubjectRevocationRow,
+  RevokedSubjectRow,
   StatusListRow,
   StatusEntryRow,
   FollowedListRow,

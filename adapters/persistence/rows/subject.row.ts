@@ -46,3 +46,17 @@ export const SubjectRevocationRow = defineEntity({
   indexes: [{ name: 'subject_revocations_due', properties: ['dueAt'] }],
   filters: tenantFilter,
 });
+
+/** When credentials of a person were revoked: what was put off before that is not issued to the person afterwards. */
+export const RevokedSubjectRow = defineEntity({
+  name: 'RevokedSubjectRow',
+  tableName: 'revoked_subjects',
+  properties: {
+    tenantId: p.string().primary(),
+    fingerprint: p.string().primary(),
+    /** Empty for all configurations. */
+    credentialConfigurationId: p.string().primary(),
+    revokedAt: time(),
+  },
+  filters: tenantFilter,
+});

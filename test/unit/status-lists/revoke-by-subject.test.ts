@@ -133,6 +133,42 @@ describe('RevokeBySubject', () => {
     expect(await endOf(one.issue())).to.equal('done');
   });
 
+  for (const [format, id, claims] of [
+    ['SD-JWT VC', 'late-card', ADA],
+    ['mdoc', 'late-badge', { 'org.example.badge': ADA }],
+  ] as const) {
+    it(`ends a deferred ${format} of the person that is still pending, and none of another person`, async () => {
+      const paths = format === 'mdoc' ? [BADGE_NUMBER] : [['number']];
+      const claimsWebhook = { url: 'https://backend.example/claims' };
+      const config = format === 'mdoc' ? { config: MDOC } : {};
+      const later = { claims: null, claimsWebhook, statusManagement: true, subjectClaims: paths };
+      await world.offers({ id, ...config, ...later });
+      world.webhooks.answer = { deferred: true };
+      const promise = async () => {
+        const token = await wallet.token(await anOffer(world, { credentialConfigurationIds: [id] }));
+        const { transaction_id: transaction = '' } = await wallet.issue(token, {
+          credential_configuration_id: id,
+        });
+        return transaction;
+      };
+      const complete = async (transaction: string, of: object) =>
+        endOf(world.decideDeferred.complete(await world.caller(), transaction, { claims: of as never }));
+      const statusOfTransaction = async (transaction: string) =>
+        (await world.store.read(ACME).deferred(transaction))?.status;
+      const [mine, bobs] = [await promise(), await promise()];
+      world.clock.time += 1000;
+      expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 0, pending: 0 });
+      expect(await complete(mine, claims)).to.equal('conflict');
+      expect(await statusOfTransaction(mine)).to.equal('failed');
+      expect(await complete(mine, claims)).to.equal('conflict');
+      const ofBob = format === 'mdoc' ? { 'org.example.badge': BOB } : BOB;
+      expect(await complete(bobs, ofBob)).to.equal('done');
+      // What the wallet asks for after the revocation is another issuance.
+      world.clock.time += 1000;
+      expect(await complete(await promise(), claims)).to.equal('done');
+    });
+  }
+
   it('is stated by the call for what a configuration says no more', async () => {
     const one = await held(ADA);
     await world.offers({ id: 'card', statusManagement: true });

@@ -1,10 +1,11 @@
-import { CLIENT_MACS, inSqlite, RECORDED_KEYS } from '../both-dialects.ts';
+import { CLIENT_MACS, inSqlite, RECORDED_KEYS, REVOKED_SUBJECTS } from '../both-dialects.ts';
 import { Migration } from '../migration.ts';
 
 export class Migration00000000000034_key_and_client_integrity extends Migration {
   readonly name = 'Migration00000000000034_key_and_client_integrity';
 
   up(): void {
-    for (const statement of [...RECORDED_KEYS, ...CLIENT_MACS].map(inSqlite)) this.addSql(statement);
+    for (const statement of [...RECORDED_KEYS, ...CLIENT_MACS, ...REVOKED_SUBJECTS].map(inSqlite))
+      this.addSql(statement);
   }
 }
