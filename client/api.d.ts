@@ -5668,7 +5668,7 @@ export interface components {
       sequence: number;
       /** Format: date-time */
       at: string;
-      /** @description Client id, or `system` for the service itself */
+      /** @description Client id, or `system` for the service itself. With an external OpenID provider the person who called follows in parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters as `sha256:…` */
       actor: string;
       /** @enum {string} */
       action: "created" | "changed" | "removed" | "rotated" | "requested" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
