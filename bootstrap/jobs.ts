@@ -123,8 +123,15 @@ export function startJobs(
       return tell('sessions expired', { count: expired.length, ended });
     }),
     batchJob('refresh-statistics', 10, async () => {
-      const tables = await maintenance.refreshStatistics();
-      if (tables.length > 0) log.info('table statistics refreshed', { tables: tables.join(' ') });
+      const { refreshed, failures } = await maintenance.refreshStatistics();
+      if (refreshed.length > 0) log.info('table statistics refreshed', { tables: refreshed.join(' ') });
+      const [first] = failures;
+      if (first !== undefined) {
+        const tables = failures.map(({ table }) => table).join(', ');
+        throw new Error(`the statistics of these tables could not be refreshed: ${tables}`, {
+          cause: first.error,
+        });
+      }
       return false;
     }),
     batchJob('forget-expired', 60, async (now) => (await maintenance.forgetExpired(now, BATCH)) >= BATCH),

@@ -107,10 +107,10 @@ export const LIST_DEFERRED = named(
 
 export const TAKE_STATUS_RUN = named(
   'take_status_run',
-  `update status_lists set used_entries = case when used_entries < $5 then $5 else used_entries end + $4
+  `update status_lists set used_entries = case when used_entries < $5 then $5 else used_entries end + cast($4 as bigint)
    where tenant_id = $1 and id = $2 and key_chain_id is not distinct from $3
-     and used_entries + $4 <= capacity and $5 + $4 <= capacity
-   returning used_entries - $4 as first`,
+     and used_entries + cast($4 as bigint) <= capacity and $5 + cast($4 as bigint) <= capacity
+   returning used_entries - cast($4 as bigint) as first`,
 );
 
 export const READ_ISSUED = brief(

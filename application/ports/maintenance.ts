@@ -115,8 +115,13 @@ export type Maintenance = Parts & {
    * was made meanwhile has a younger log. @returns how many there were.
    */
   removeAuditEntries(tenantId: TenantId, upTo: number, before: Date): Promise<number>;
-  /** Lets the database look at tables that grew, so that its plans fit them. @returns the tables it looked at. */
-  refreshStatistics(): Promise<readonly string[]>;
+  /**
+   * Updates the planner statistics of tables that grew. A table whose update fails does not keep the other tables from theirs.
+   */
+  refreshStatistics(): Promise<{
+    readonly refreshed: readonly string[];
+    readonly failures: readonly { readonly table: string; readonly error: unknown }[];
+  }>;
   /** One conditional update: true for the one instance that may run the job now. */
   tryLease(name: string, holder: string, now: Date, ttlSeconds: number): Promise<boolean>;
 };

@@ -35,5 +35,5 @@ function raisedIn(em: EntityManager, kind: ConfiguredKind): string {
   const isSqlite = em.getPlatform().constructor.name.startsWith('Sqlite');
   return isSqlite
     ? `json_set(revisions, '$.${kind}', coalesce(json_extract(revisions, '$.${kind}'), 0) + 1)`
-    : `jsonb_set(revisions, '{${kind}}', to_jsonb(coalesce((revisions->>'${kind}')::int, 0) + 1))`;
+    : `jsonb_set(revisions, '{${kind}}', to_jsonb(coalesce((revisions->>'${kind}')::bigint, 0) + 1))`;
 }

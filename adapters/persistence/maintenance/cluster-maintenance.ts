@@ -42,7 +42,7 @@ export function clusterMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs:
       return expired;
     },
     // Its machines look after the parts that they have.
-    refreshStatistics: async () => [],
+    refreshStatistics: async () => ({ refreshed: [], failures: [] }),
   };
 }
 

@@ -107,7 +107,8 @@ const GROWN = named(
   'grown_tables',
   `select relname as name from pg_class
    where relnamespace = to_regnamespace(current_schema()) and relname = any($1::text[])
-     and pg_relation_size(oid) > 65536 and pg_relation_size(oid) > 4 * 8192 * greatest(relpages, 0)`,
+     and pg_relation_size(oid) > 65536
+     and pg_relation_size(oid) > 4 * current_setting('block_size')::bigint * greatest(relpages, 0)`,
 );
 const GROWING = [
   'sessions',
@@ -210,8 +211,17 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs
     },
     async refreshStatistics() {
       const grown = (await sql.query(GROWN, [GROWING])).map((row) => String(row['name']));
-      for (const table of grown) await sql.query({ name: `analyze_${table}`, text: `analyze ${table}` }, []);
-      return grown;
+      const refreshed: string[] = [];
+      const failures: { readonly table: string; readonly error: unknown }[] = [];
+      for (const table of grown) {
+        try {
+          await sql.query({ name: `analyze_${table}`, text: `analyze ${table}` }, []);
+          refreshed.push(table);
+        } catch (error) {
+          failures.push({ table, error });
+        }
+      }
+      return { refreshed, failures };
     },
   };
 }
@@ -241,7 +251,7 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher, clientMacs: Cl
     refreshStatistics: () =>
       sql.transaction((run) => {
         run.all(OPTIMIZE);
-        return [];
+        return { refreshed: [], failures: [] };
       }),
   };
 }

@@ -142,6 +142,13 @@ export const CLIENT_MACS = [
 
 export const REVOKED_SUBJECTS = [
   'create table "revoked_subjects" ("tenant_id" varchar(255) not null, "fingerprint" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "revoked_at" bigint not null, primary key ("tenant_id", "fingerprint", "credential_configuration_id"))',
+
+/** Small indexes on rows that jobs look for; none of them is on a table that a wallet request writes. */
+export const DUE_ROWS = [
+  'drop index "deferred_by_expiry"',
+  `create index "deferred_open_by_expiry" on "deferred_transactions" ("expires_at") where status in ('pending', 'ready')`,
+  'create index "clients_with_pick_up" on "clients" ("client_id") where pick_up is not null',
+  'create index "tenants_by_end" on "tenants" ("ends_at") where ends_at is not null',
 ];
 
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */

@@ -43,10 +43,8 @@ export const DeferredRow = defineEntity({
     updatedAt: time(),
     expiresAt: time(),
   },
-  indexes: [
-    { name: 'deferred_by_session', properties: ['tenantId', 'sessionId'] },
-    { name: 'deferred_by_expiry', properties: ['expiresAt'], type: 'brin' },
-  ],
+  // Open transactions have a partial index by expiry besides, see the migration `due_rows`.
+  indexes: [{ name: 'deferred_by_session', properties: ['tenantId', 'sessionId'] }],
   filters: tenantFilter,
 });
 

@@ -28,7 +28,7 @@ export const IssuedSubjectRow = defineEntity({
     /** Of the credentials; what has ended need not be revoked. */
     expiresAt: time().nullable(),
   },
-  indexes: [{ name: 'issued_subjects_by_expiry', properties: ['expiresAt'], type: 'brin' }],
+  indexes: [{ name: 'issued_subjects_by_expiry', properties: ['expiresAt'] }],
   filters: tenantFilter,
 });
 
