@@ -15,6 +15,7 @@ import { Metrics } from '../application/ports/metrics.ts';
 import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
+import { ExpireSessions } from '../application/sessions/expire-sessions.ts';
 import { FinishDeliveries } from '../application/sessions/finish-deliveries.ts';
 import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
 import { FulfilRevocations } from '../application/status-lists/fulfil-revocations.ts';
@@ -57,6 +58,8 @@ const CHAINS_RENEWED = 'key chains renewed';
 
 /** Rows that one batch of a job touches. */
 const BATCH = 500;
+/** Sessions that one batch of a walk visits; most of them are not due. */
+const VISITED = 2_000;
 /** Each is signed, possibly by a key far away. */
 const TRUST_LISTS = 10;
 /** Each is a transaction of its own. */
@@ -65,8 +68,8 @@ const REVOCATIONS = 100;
 const DELIVERIES = 16;
 /** Each is a call of its provider. */
 const KEYS = 100;
-/** Of what follows wallets, what one batch looks at; most of it has not ended. */
-const FOLLOWED = 5_000;
+/** Followed wallet statuses that one batch visits; most of them have not ended. */
+const FOLLOWED = 2_000;
 /** A copy of a list that ended and that nobody asked for is kept so much longer. */
 const KEPT_LISTS_MS = 7 * 86_400_000;
 /** Whose key chains or audit logs one batch looks at. */
@@ -98,6 +101,7 @@ export function startJobs(
   const renewTrustLists = obtain(container, RenewTrustLists);
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
+  const expireSessions = obtain(container, ExpireSessions);
   const endOverdueAnswers = obtain(container, EndOverdueAnswers);
   const finishDeliveries = obtain(container, FinishDeliveries);
   const followWallets = obtain(container, FollowWallets);
@@ -116,12 +120,19 @@ export function startJobs(
   let seenTenant: TenantId | undefined;
   let followedPlace: FollowedPlace | undefined;
   const jobs: readonly Job[] = [
-    batchJob('expire-sessions', 30, async (now) => {
-      const expired = await maintenance.expireSessions(now, BATCH);
-      for (const { tenantId, id } of expired) eventBus.publish({ type: 'session', tenantId, sessionId: id });
-      const ended = await endOverdueAnswers.execute(now, BATCH);
-      return tell('sessions expired', { count: expired.length, ended });
-    }),
+    {
+      name: 'expire-sessions',
+      everySeconds: 30,
+      begin: (now) => {
+        const step = expireSessions.begin(now, VISITED);
+        return async () => {
+          const { expired, overdue, mayBeMore } = await step();
+          const ended = await endOverdueAnswers.execute(overdue);
+          tell('sessions expired', { count: expired, ended });
+          return mayBeMore;
+        };
+      },
+    },
     batchJob('refresh-statistics', 10, async () => {
       const { refreshed, failures } = await maintenance.refreshStatistics();
       if (refreshed.length > 0) log.info('table statistics refreshed', { tables: refreshed.join(' ') });
@@ -184,7 +195,8 @@ export function startJobs(
       // The next run goes on behind it, and at the end of a walk another one begins.
       followedPlace = place;
       if (place === undefined) await maintenance.forgetIdleLists(now, BATCH);
-      return place !== undefined;
+      // Where nothing has ended a run costs one batch, however much is stored.
+      return place !== undefined && gone > 0;
     }),
     ...(publisher === undefined
       ? []

@@ -20,6 +20,10 @@ export type ResealPlace = {
   readonly key?: readonly (string | number)[];
 };
 
+export type SessionKey = { readonly tenantId: TenantId; readonly id: SessionId };
+/** A place in the order of expiry: a time in milliseconds, and what tells sessions of the same time apart in this database. */
+export type ExpiryPlace = readonly [milliseconds: number, ...(string | number)[]];
+
 type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs & PendingDeliveries;
 
 /**
@@ -35,13 +39,22 @@ export type Maintenance = Parts & {
   /** Whether `time` leaves out, for some minutes yet, what passed while the service did not run. */
   isCatchingUp(): Promise<boolean>;
   /**
-   * Marks sessions whose time is over; those with a response only when nobody has decided about them for an hour, and none
-   * of which a backend is being told.
-   * @returns those it changed, at most `limit`.
+   * Visits the next sessions in the order of their expiry and marks those whose time is over as expired; those with a response
+   * only when no client has decided about them for an hour, and none whose outcome is being delivered to a backend.
+   * @param limit the most sessions that are visited.
+   * @param range where the visit begins, and the latest expiry; all up to `now` unless stated.
+   * @returns `overdue`: open sessions with a response whose time is over for less than an hour; `next`: where the next visit
+   *   begins, undefined at the end.
    */
-  expireSessions(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
-  /** Open sessions with a response whose time is over, those that wait longest first. */
-  overdueAnswers(now: Date, limit: number): Promise<{ tenantId: TenantId; id: SessionId }[]>;
+  expireSessions(
+    now: Date,
+    limit: number,
+    range?: { readonly after?: ExpiryPlace; readonly until?: Date },
+  ): Promise<{
+    readonly expired: readonly SessionKey[];
+    readonly overdue: readonly SessionKey[];
+    readonly next: ExpiryPlace | undefined;
+  }>;
   /** Forgets used values, grants and authorizations that could not be used any more. @returns how many rows went. */
   forgetExpired(now: Date, limit: number): Promise<number>;
   /**

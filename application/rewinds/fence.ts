@@ -51,7 +51,8 @@ export async function fence(ports: Ports, options: Options): Promise<boolean> {
   if (terms.moves) await ports.pause(NOTICED_MS);
   const now = await store.maintenance.time();
   for (const step of fencing.steps) tell(`${step.name}: ${await runWhole(step, now)}`);
-  while ((await store.maintenance.expireSessions(now, BATCH)).length === BATCH);
+  let { next } = await store.maintenance.expireSessions(now, BATCH);
+  while (next !== undefined) ({ next } = await store.maintenance.expireSessions(now, BATCH, { after: next }));
   const listFloor = await listFloorOf(ports, options, newest.beganAt, now);
   tell(`numbers of trust lists go on from ${listFloor + 1}`);
   const number = nextNumber(history, Math.max(0, ...sightings.map(({ term }) => term)));

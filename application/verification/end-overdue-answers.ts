@@ -4,17 +4,18 @@ import { record } from '../attempt.ts';
 import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
+import type { SessionKey } from '../ports/maintenance.ts';
 
 /**
  * Ends sessions with a response whose time is over: they failed where no browser brought the response code, and expired
  * where a process died before it could say what came of the response.
  */
 export class EndOverdueAnswers extends needs({ ...WORLD, log: Log }) {
-  /** @param now of the database. @returns how many ended, at most `limit`. One that cannot be read keeps no other from it. */
-  async execute(now: Date, limit: number): Promise<number> {
+  /** @returns how many ended. A session that cannot be read keeps no other one from its end. */
+  async execute(sessions: readonly SessionKey[]): Promise<number> {
     const { store, log } = this.ports;
     let count = 0;
-    for (const { tenantId, id } of await store.maintenance.overdueAnswers(now, limit)) {
+    for (const { tenantId, id } of sessions) {
       try {
         const session = (await store.read(tenantId).session(id))?.session;
         if (session !== undefined && (await this.#end(session))) count++;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { Store } from '../../application/ports/store.ts';
 import { EndOverdueAnswers } from '../../application/verification/end-overdue-answers.ts';
 import { obtain } from '../../bootstrap/wire.ts';
 import { type Asked, bind, encrypt, type Held, Shop } from '../support/present.ts';
@@ -170,7 +171,9 @@ describe('a presentation whose result waits for the response code', () => {
     const { asked } = await answered('plain');
     const byTime = await told(asked.session);
     await later(302, async () => {
-      await obtain(shop.service.service.container, EndOverdueAnswers).execute(new Date(), 100);
+      const { container } = shop.service.service;
+      const { overdue } = await container.get(Store).maintenance.expireSessions(new Date(), 100);
+      await obtain(container, EndOverdueAnswers).execute(overdue);
       expect((await shop.session(asked.session)).failure.code).to.equal('response_code_missing');
     });
     expect(await byTime()).to.deep.equal(['fetched', 'failed']);

@@ -224,7 +224,6 @@ const MAINTENANCE = namesOf<Maintenance>({
   time: true,
   isCatchingUp: true,
   expireSessions: true,
-  overdueAnswers: true,
   oldAuditLogs: true,
   removeAuditEntries: true,
   dueDeliveries: true,

@@ -1,56 +1,26 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
-import { MOVES } from '../../../domain/sessions/session.ts';
-import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import type { ClientMacs } from '../client-macs.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import { auditLogJobs } from './audit-log.ts';
+import { postgresExpiry, sqliteExpiry } from './expiry.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { keptTrustListJobs } from './kept-trust-lists.ts';
 import { listFill } from './list-fill.ts';
-import { NOTHING_PENDING, pendingDeliveries } from './pending-deliveries.ts';
+import { pendingDeliveries } from './pending-deliveries.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
 import { resealing } from './resealing.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
 import { sqliteEventLog } from './sqlite-event-log.ts';
 import { endedTenants, removeRemains } from './tenant-remains.ts';
-
-const EXPIRED = listOf([MOVES.expire.to]);
-/** What becomes of a session with a response is decided by who can read it; it expires when nobody did. */
-const DECIDED_WITHIN_MS = 3_600_000;
-export const DUE_SESSIONS = `select tenant_id, id from sessions
-  where expires_at <= $1 and status in (${listOf(MOVES.expire.from)})
-    and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS}) and ${NOTHING_PENDING} order by expires_at limit $2`;
-const OVERDUE = named(
-  'overdue_answers',
-  `select tenant_id, id from sessions
-   where expires_at <= $1 and expires_at > $1 - ${DECIDED_WITHIN_MS} and status in (${listOf(MOVES.expire.from)})
-     and claimed_at is not null and ${NOTHING_PENDING} order by expires_at limit $2`,
-);
-const LOG = `insert into session_events (tenant_id, session_id, version, status, at)`;
-
-const EXPIRE_POSTGRES = named(
-  'expire_sessions',
-  `with p as (${DUE_SESSIONS} for update skip locked),
-   u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1
-     from p where s.tenant_id = p.tenant_id and s.id = p.id
-     returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
-   e as (${LOG} select tenant_id, id, version, status, updated_at from u)
-   select tenant_id, id from u`,
-);
-const EXPIRE_SQLITE = named(
-  'expire_sessions',
-  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
-   where (tenant_id, id) in (${DUE_SESSIONS}) returning tenant_id, id, version`,
-);
-const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
 
 /** By their keys. */
 const FORGOTTEN = {
@@ -60,12 +30,13 @@ const FORGOTTEN = {
   kept_answers: 'tenant_id, id',
   issued_subjects: 'tenant_id, fingerprint, session_id, batch_id',
 };
-const FORGET = Object.entries(FORGOTTEN).map(([table, key]) =>
-  named(
-    `forget_${table}`,
-    `delete from ${table} where (${key}) in (select ${key} from ${table} where expires_at <= $1 limit $2)`,
-  ),
-);
+/** Rows of these tables live for long: the order leads to the tree by expiry, and past what is not due. */
+const LONG_LIVED = ['grants', 'issued_subjects'];
+const FORGET = Object.entries(FORGOTTEN).map(([table, key]) => {
+  const order = LONG_LIVED.includes(table) ? 'order by expires_at' : '';
+  const due = `select ${key} from ${table} where expires_at <= $1 ${order} limit $2`;
+  return named(`forget_${table}`, `delete from ${table} where (${key}) in (${due})`);
+});
 const EXPIRE_DEFERRED = named(
   'expire_deferred',
   `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null,
@@ -121,9 +92,6 @@ const GROWING = [
   'followed_statuses',
 ];
 
-const pairs = (rows: readonly Readonly<Record<string, unknown>>[]) =>
-  rows.map((row) => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId }));
-
 const RETIRED = 'select owner, kms, key_id, algorithm from retired_keys';
 const RETIRED_KEYS = named('retired_keys', `${RETIRED} order by retired_at limit $1`);
 const RETIRED_KEYS_OF = named('retired_keys_of', `${RETIRED} where owner = $2 order by retired_at limit $1`);
@@ -153,9 +121,6 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
       return gone;
     },
     expireDeferred: (now, limit) => sql.change(EXPIRE_DEFERRED, now.getTime(), limit),
-    async overdueAnswers(now, limit) {
-      return pairs(await sql.all(OVERDUE, now.getTime(), limit));
-    },
     async endingTrustLists(until, limit, after) {
       const { nextUpdate, tenantId = '', id = '' } = after ?? {};
       const place = [nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;
@@ -197,6 +162,7 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
 export function postgresMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs: ClientMacs): Maintenance {
   return {
     ...jobs(postgresJobs(sql), cipher, clientMacs, FORGET_PICK_UPS.postgres),
+    ...postgresExpiry(sql),
     ...postgresCleaningUp(sql, cipher),
     ...postgresEventLog(sql),
     ...followedWallets(postgresJobs(sql), cipher, POSTGRES_FOLLOWED),
@@ -206,9 +172,6 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs
       return new Date(Number(row?.['now']));
     },
     isCatchingUp: async () => false,
-    async expireSessions(now, limit) {
-      return pairs(await sql.query(EXPIRE_POSTGRES, [now.getTime(), limit]));
-    },
     async refreshStatistics() {
       const grown = (await sql.query(GROWN, [GROWING])).map((row) => String(row['name']));
       const refreshed: string[] = [];
@@ -229,6 +192,7 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs
 export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher, clientMacs: ClientMacs): Maintenance {
   return {
     ...jobs(sqliteJobs(sql), cipher, clientMacs, FORGET_PICK_UPS.sqlite),
+    ...sqliteExpiry(sql),
     ...sqliteCleaningUp(sql, cipher),
     ...sqliteEventLog(sql),
     ...followedWallets(sqliteJobs(sql), cipher, SQLITE_FOLLOWED),
@@ -239,14 +203,6 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher, clientMacs: Cl
         const now = run.time();
         run.change(STORE_TIME, now);
         return new Date(now);
-      }),
-    expireSessions: (now, limit) =>
-      sql.transaction((run) => {
-        const rows = run.all(EXPIRE_SQLITE, now.getTime(), limit);
-        for (const { tenant_id, id, version } of rows) {
-          run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
-        }
-        return pairs(rows);
       }),
     refreshStatistics: () =>
       sql.transaction((run) => {

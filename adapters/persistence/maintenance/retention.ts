@@ -131,11 +131,11 @@ export const FORGET_PICK_UPS = {
   postgres: named(
     'forget_pick_ups',
     `${FORGET_PICK_UP} (select client_id from clients
-       where cast(pick_up ->> 'expiresAt' as bigint) <= $1 limit $2 for update skip locked)`,
+       where pick_up is not null and cast(pick_up ->> 'expiresAt' as bigint) <= $1 limit $2 for update skip locked)`,
   ),
   sqlite: named(
     'forget_pick_ups',
-    `${FORGET_PICK_UP} (select client_id from clients where json_extract(pick_up, '$.expiresAt') <= $1 limit $2)`,
+    `${FORGET_PICK_UP} (select client_id from clients where pick_up is not null and json_extract(pick_up, '$.expiresAt') <= $1 limit $2)`,
   ),
 };
 

@@ -119,9 +119,9 @@ export class ObservedStore extends Store {
   async #expire(
     ...asked: Parameters<Maintenance['expireSessions']>
   ): ReturnType<Maintenance['expireSessions']> {
-    const expired = await this.#store.maintenance.expireSessions(...asked);
-    for (const { tenantId, id } of expired) this.#moved(tenantId, id, 'expired');
-    return expired;
+    const found = await this.#store.maintenance.expireSessions(...asked);
+    for (const { tenantId, id } of found.expired) this.#moved(tenantId, id, 'expired');
+    return found;
   }
 
   #tell(tenantId: TenantId, { opens, session }: Change, committed: Committed): void {

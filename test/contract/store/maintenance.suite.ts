@@ -32,10 +32,13 @@ export function describeMaintenance(open: () => Store): void {
       const done = await at(one, 1, 'completed');
       const open = await at(one, 100, 'active');
       const name = ({ session: { tenantId, id } }: typeof late) => ({ tenantId, id });
-      const first = await store.maintenance.expireSessions(past(3), 2);
-      expect(first).to.have.deep.members([name(early), name(middle)]);
-      expect(await store.maintenance.expireSessions(past(3), 2)).to.deep.equal([name(late)]);
-      expect(await store.maintenance.expireSessions(past(3), 2)).to.deep.equal([]);
+      const first = await store.maintenance.expireSessions(past(3), 3);
+      expect(first.expired).to.have.deep.members([name(early), name(middle)]);
+      const second = await store.maintenance.expireSessions(past(3), 3, {
+        ...(first.next !== undefined && { after: first.next }),
+      });
+      expect([second.expired, second.next]).to.deep.equal([[name(late)], undefined]);
+      expect((await store.maintenance.expireSessions(past(3), 99)).expired).to.deep.equal([]);
 
       for (const { session } of [late, middle, early]) {
         const steps = stepsOf(store, session.tenantId);
@@ -65,11 +68,13 @@ export function describeMaintenance(open: () => Store): void {
       expect(kept, 'ends earlier than it would have').to.deep.include({
         ...{ status: 'fetched', version: 2, expiresAt: past(5_000), outcome },
       });
-      expect(await store.maintenance.overdueAnswers(past(4_999), 5)).to.deep.equal([]);
-      expect(await store.maintenance.overdueAnswers(past(5_000), 5)).to.deep.equal([{ tenantId, id }]);
-      expect(await store.maintenance.expireSessions(past(8_599), 99)).to.not.deep.include({ tenantId, id });
-      expect(await store.maintenance.expireSessions(past(8_600), 99)).to.deep.include({ tenantId, id });
-      expect(await store.maintenance.overdueAnswers(past(8_600), 5)).to.deep.equal([]);
+      const visit = (second: number) => store.maintenance.expireSessions(past(second), 999);
+      expect((await visit(4_999)).overdue).to.deep.equal([]);
+      expect((await visit(5_000)).overdue).to.deep.equal([{ tenantId, id }]);
+      expect((await visit(8_599)).expired).to.not.deep.include({ tenantId, id });
+      const last = await visit(8_600);
+      expect(last.expired).to.deep.include({ tenantId, id });
+      expect(last.overdue).to.deep.equal([]);
     });
 
     it('know the deliveries that nobody finished, some of each tenant, until somebody says what came of them', async () => {
@@ -94,11 +99,8 @@ export function describeMaintenance(open: () => Store): void {
       expect((await dueOf(61)).map(({ id }) => id).sort()).to.deep.equal(['a', 'b', 'c']);
       expect((await dueOf(61, 1)).map(({ tenantId }) => tenantId).sort()).to.deep.equal([one, two].sort());
       for (const at of [past(9_000), past(99_999)]) {
-        expect(await maintenance.expireSessions(at, 999), 'while one is under way').to.not.deep.include({
-          tenantId: one,
-          id: first.id,
-        });
-        expect(await maintenance.overdueAnswers(at, 999)).to.not.deep.include({
+        const { expired, overdue } = await maintenance.expireSessions(at, 999);
+        expect([...expired, ...overdue], 'while one is under way').to.not.deep.include({
           tenantId: one,
           id: first.id,
         });

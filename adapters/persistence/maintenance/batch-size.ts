@@ -1,0 +1,28 @@
+/** SQLite works on the main thread, so a batch of a job should hold it for no longer than this. */
+const TARGET_MS = 8;
+const FIRST = 100;
+const MIN = 10;
+/** By how much the next batch may grow: one quick batch says little. */
+const MAX_GROWTH = 1.5;
+
+/** Fits the number of rows of a batch to the time that the rows took. */
+export class BatchSize {
+  #rows = FIRST;
+  readonly #clock: () => number;
+
+  constructor(clock = () => performance.now()) {
+    this.#clock = clock;
+  }
+
+  /** @param limit the most rows that a batch may have. */
+  async run<T>(limit: number, work: (rows: number) => Promise<T>): Promise<T> {
+    const rows = Math.min(limit, Math.round(this.#rows));
+    const before = this.#clock();
+    const result = await work(rows);
+    const milliseconds = Math.max(0.1, this.#clock() - before);
+    // A batch that was smaller than allowed says nothing of larger ones, unless it took too long.
+    const fitting = rows * Math.min(MAX_GROWTH, TARGET_MS / milliseconds);
+    if (fitting > this.#rows || milliseconds > TARGET_MS) this.#rows = Math.max(MIN, fitting);
+    return result;
+  }
+}

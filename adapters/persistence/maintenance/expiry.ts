@@ -1,0 +1,164 @@
+import type { ExpiryPlace, Maintenance, SessionKey } from '../../../application/ports/maintenance.ts';
+import { MOVES } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { PostgresSql } from '../postgres/sql.ts';
+import type { SqliteSql } from '../sqlite/sql.ts';
+import { listOf, named, type Row, type Statement } from '../statement.ts';
+import { BatchSize } from './batch-size.ts';
+import { NOTHING_PENDING } from './pending-deliveries.ts';
+
+type Expiry = Pick<Maintenance, 'expireSessions'>;
+
+const OPEN = listOf(MOVES.expire.from);
+const EXPIRED = listOf([MOVES.expire.to]);
+/** A session with a response is decided about by the client that can read it. It expires when this has not happened in time. */
+const DECIDED_WITHIN_MS = 3_600_000;
+
+/**
+ * The next `$4` sessions in the order of their expiry, up to `$1`: those of them that are open and wait for no delivery, and the
+ * place of the last one. The cost is that of the sessions in the range, not of all that are stored.
+ */
+const visit = (columns: string, range: string, order: string, place: string) =>
+  `with visited as materialized (
+     select ${columns} from sessions${place === 'rowid' ? ' indexed by sessions_by_expiry' : ''} where expires_at <= $1 and expires_at >= $2 and ${range} order by ${order} limit $4)
+   select sessions.*, 1 as is_open from visited sessions where status in (${OPEN}) and ${NOTHING_PENDING}
+   union all
+   select * from (select visited.*, 0 as is_open from visited order by ${order} limit 1 offset $4 - 1) last`;
+
+const COLUMNS = 'tenant_id, id, status, expires_at, claimed_at';
+const VISIT_POSTGRES = named(
+  'visit_expiring_sessions',
+  visit(
+    COLUMNS,
+    '(expires_at, tenant_id, id) > ($2, $3::text, $5::text)',
+    'expires_at, tenant_id, id',
+    'tenant_id, id',
+  ),
+);
+/** Rows of one time are in the index by their number. */
+const VISIT_SQLITE = named(
+  'visit_expiring_sessions',
+  visit(`${COLUMNS}, rowid as place`, '(expires_at, rowid) > ($2, $3)', 'expires_at, place', 'rowid').replace(
+    'order by expires_at, place limit $4)',
+    'order by expires_at, rowid limit $4)',
+  ),
+);
+
+/** Decided again with the row locked. `$1` is the time. */
+const IS_DUE = `status in (${OPEN}) and expires_at <= $1 and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS})
+  and ${NOTHING_PENDING}`;
+const LOG = 'insert into session_events (tenant_id, session_id, version, status, at)';
+const EXPIRE_POSTGRES = named(
+  'expire_sessions',
+  `with p as (select tenant_id, id from sessions
+     where (tenant_id, id) in (select * from unnest($2::text[], $3::text[])) and ${IS_DUE} for update skip locked),
+   u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1
+     from p where s.tenant_id = p.tenant_id and s.id = p.id
+     returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
+   e as (${LOG} select tenant_id, id, version, status, updated_at from u)
+   select tenant_id, id from u`,
+);
+const EXPIRE_SQLITE = named(
+  'expire_sessions',
+  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
+   where (tenant_id, id) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($2)) and ${IS_DUE}
+   returning tenant_id, id, version`,
+);
+const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
+const EXPIRE_OF_TENANT = named(
+  'expire_sessions_of_tenant',
+  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
+   where tenant_id = $2 and id = any($3::text[]) and ${IS_DUE} returning tenant_id, id, version`,
+);
+const LOG_OF_TENANT = named(
+  'log_expired_of_tenant',
+  `${LOG} select $1::text, x.id, x.version, ${EXPIRED}, $2::bigint from unnest($3::text[], $4::int[]) as x(id, version)`,
+);
+
+const keyOf = (row: Row): SessionKey => ({
+  tenantId: row['tenant_id'] as TenantId,
+  id: row['id'] as SessionId,
+});
+
+/** What one visit found. */
+function readVisit(rows: readonly Row[], now: Date, placeOf: (row: Row) => ExpiryPlace) {
+  const open = rows.filter((row) => Number(row['is_open']) === 1);
+  const isOverdue = (row: Row) =>
+    row['claimed_at'] !== null && Number(row['expires_at']) > now.getTime() - DECIDED_WITHIN_MS;
+  const last = rows.find((row) => Number(row['is_open']) === 0);
+  return {
+    due: open.filter((row) => !isOverdue(row)).map(keyOf),
+    overdue: open.filter(isOverdue).map(keyOf),
+    next: last && placeOf(last),
+  };
+}
+
+/** Begins where nothing is before. */
+const START: ExpiryPlace = [Number.MIN_SAFE_INTEGER];
+
+/** @param isCluster each tenant is on one machine, so a statement changes sessions of one tenant. */
+export function postgresExpiry(sql: PostgresSql, isCluster = false): Expiry {
+  const expire = isCluster ? expireOnCluster : expireTogether;
+  return {
+    async expireSessions(now, limit, { after = START, until = now } = {}) {
+      const [from = 0, tenantId = '', id = ''] = after;
+      const rows = await sql.query(VISIT_POSTGRES, [until.getTime(), from, tenantId, limit, id]);
+      const { due, overdue, next } = readVisit(rows, now, (row) => [
+        Number(row['expires_at']),
+        String(row['tenant_id']),
+        String(row['id']),
+      ]);
+      return { expired: due.length === 0 ? [] : await expire(sql, due, now), overdue, next };
+    },
+  };
+}
+
+async function expireTogether(sql: PostgresSql, due: readonly SessionKey[], now: Date) {
+  const [tenants, ids] = [due.map(({ tenantId }) => tenantId), due.map(({ id }) => id)];
+  return (await sql.query(EXPIRE_POSTGRES, [now.getTime(), tenants, ids])).map(keyOf);
+}
+
+async function expireOnCluster(sql: PostgresSql, due: readonly SessionKey[], now: Date) {
+  const expired: SessionKey[] = [];
+  for (const [tenantId, sessions] of Map.groupBy(due, (session) => session.tenantId)) {
+    const ids = sessions.map(({ id }) => id);
+    const rows = await sql.transaction(async (own) => {
+      const changed = await own.query(EXPIRE_OF_TENANT, [now.getTime(), tenantId, ids]);
+      const keys = changed.map(({ id }) => String(id));
+      const versions = changed.map(({ version }) => Number(version));
+      if (changed.length > 0) await own.query(LOG_OF_TENANT, [tenantId, now.getTime(), keys, versions]);
+      return changed;
+    });
+    expired.push(...rows.map(keyOf));
+  }
+  return expired;
+}
+
+export function sqliteExpiry(sql: SqliteSql): Expiry {
+  const size = new BatchSize();
+  return {
+    expireSessions: (now, limit, { after = START, until = now } = {}) =>
+      size.run(limit, async (visited) => {
+        const [from = 0, place = -1] = after;
+        const rows = await sql.single((run) => run.all(VISIT_SQLITE, until.getTime(), from, place, visited));
+        const { due, overdue, next } = readVisit(rows, now, (row) => [
+          Number(row['expires_at']),
+          Number(row['place']),
+        ]);
+        if (due.length === 0) return { expired: [], overdue, next };
+        const keys = JSON.stringify(due.map(({ tenantId, id }) => [tenantId, id]));
+        const expired = await sql.transaction((run) => {
+          const changed = run.all(EXPIRE_SQLITE, now.getTime(), keys);
+          for (const { tenant_id, id, version } of changed)
+            run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
+          return changed.map(keyOf);
+        });
+        return { expired, overdue, next };
+      }),
+  };
+}
+
+export const EXPIRY_STATEMENTS: Readonly<Record<'postgres' | 'sqlite', Statement>> = {
+  postgres: VISIT_POSTGRES,
+  sqlite: VISIT_SQLITE,
+};
