@@ -6,15 +6,14 @@ import { TellFallen } from '../application/issuance/tell-fallen.ts';
 import { RenewKeyChains } from '../application/keys/renew-key-chains.ts';
 import { DestroyRetiredKeys } from '../application/keys/retired-keys.ts';
 import { Clock } from '../application/ports/clock.ts';
-import { EventBus } from '../application/ports/event-bus.ts';
 import { EventPublisher } from '../application/ports/event-publisher.ts';
 import type { FollowedPlace } from '../application/ports/followed-wallets.ts';
 import { Log } from '../application/ports/log.ts';
 import type { EndingTrustList } from '../application/ports/maintenance.ts';
 import { Metrics } from '../application/ports/metrics.ts';
-import { ServiceSettings } from '../application/ports/settings.ts';
 import { Store } from '../application/ports/store.ts';
 import { type Task, WorkQueue } from '../application/ports/work-queue.ts';
+import { CleanUpSessions } from '../application/sessions/clean-up-sessions.ts';
 import { ExpireSessions } from '../application/sessions/expire-sessions.ts';
 import { FinishDeliveries } from '../application/sessions/finish-deliveries.ts';
 import { FollowWallets } from '../application/status-lists/follow-wallets.ts';
@@ -92,7 +91,6 @@ export function startJobs(
   const { maintenance } = container.get(Store);
   const clock = container.get(Clock);
   const log = container.get(Log);
-  const eventBus = container.get(EventBus);
   const workQueue = find(container, WorkQueue);
   const metrics = find(container, Metrics);
   const measureStored = obtain(container, MeasureStored);
@@ -101,6 +99,7 @@ export function startJobs(
   const renewTrustLists = obtain(container, RenewTrustLists);
   const renewKeyChains = obtain(container, RenewKeyChains);
   const destroyRetiredKeys = obtain(container, DestroyRetiredKeys);
+  const cleanUpSessions = obtain(container, CleanUpSessions);
   const expireSessions = obtain(container, ExpireSessions);
   const endOverdueAnswers = obtain(container, EndOverdueAnswers);
   const finishDeliveries = obtain(container, FinishDeliveries);
@@ -108,7 +107,6 @@ export function startJobs(
   const fulfilRevocations = obtain(container, FulfilRevocations);
   const removeEndedTenants = obtain(container, RemoveEndedTenants);
   const tellFallen = obtain(container, TellFallen);
-  const defaults = { ttlSeconds: container.get(ServiceSettings).sessionTtlSeconds };
   /** @returns whether a batch that did so much was full. */
   const tell = (done: string, counts: Readonly<Record<string, number>>) => {
     const sum = Object.values(counts).reduce((all, count) => all + count, 0);
@@ -150,12 +148,20 @@ export function startJobs(
     batchJob('expire-deferred', 600, async (now) =>
       tell('deferred transactions expired', { count: await maintenance.expireDeferred(now, BATCH) }),
     ),
-    batchJob('clean-up-sessions', 60, async (now) => {
-      const { unsent, ...counts } = await maintenance.cleanUpSessions(now, BATCH, defaults);
-      if (isHandingOn && unsent !== undefined)
-        log.warn('events were removed with their sessions before the broker had them', { count: unsent });
-      return tell('sessions cleaned up', counts);
-    }),
+    {
+      name: 'clean-up-sessions',
+      everySeconds: 60,
+      begin: (now) => {
+        const step = cleanUpSessions.begin(now, VISITED);
+        return async () => {
+          const { unsent, mayBeMore, ...counts } = await step();
+          if (isHandingOn && unsent > 0)
+            log.warn('events were removed with their sessions before the broker had them', { count: unsent });
+          tell('sessions cleaned up', counts);
+          return mayBeMore;
+        };
+      },
+    },
     batchJob('destroy-retired-keys', 300, async () =>
       tell('keys destroyed that nothing needs', { count: await destroyRetiredKeys.execute(KEYS) }),
     ),

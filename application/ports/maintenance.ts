@@ -24,6 +24,27 @@ export type SessionKey = { readonly tenantId: TenantId; readonly id: SessionId }
 /** A place in the order of expiry: a time in milliseconds, and what tells sessions of the same time apart in this database. */
 export type ExpiryPlace = readonly [milliseconds: number, ...(string | number)[]];
 
+/** How a tenant keeps its sessions. */
+export type CleanUpTenant = {
+  readonly id: TenantId;
+  readonly mode: string;
+  /** Sessions that were created until then are due. */
+  readonly until: Date;
+  /** The newest of these. */
+  readonly newest: Date;
+};
+/** A tenant whose due sessions were visited; `leftFrom` is when the first of those was created that had to be left for now. */
+export type CleanedUpTenant = CleanUpTenant & { readonly leftFrom?: Date };
+/** Where a walk over the due sessions of all tenants goes on. */
+export type CleanUpPlace = {
+  /** Listed tenants that are to be walked, the first of them from `after` on. */
+  readonly tenants: readonly CleanUpTenant[];
+  readonly after?: { readonly createdAt: number; readonly id: string };
+  readonly leftFrom?: Date;
+  /** The last tenant that was listed; undefined when all were. */
+  readonly lastListed?: string;
+};
+
 type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs & PendingDeliveries;
 
 /**
@@ -65,15 +86,28 @@ export type Maintenance = Parts & {
    * a credential can be revoked as long as it lives. A session with a deferred transaction that is neither over nor
    * handed out stays as it is; of one whose credentials a wallet may renew stays what that needs, hidden where
    * sessions are removed in full, until the grant ends. The oldest of a tenant come first.
-   * @param defaults for tenants that configured nothing; these remove in full.
-   * @returns how many sessions it touched, at most `limit`; `unsent` where events went that were to be handed on and were
-   *   not yet.
+   * @param limit the most sessions that are visited.
+   * @param options `ttlSeconds` of tenants that configured none, which remove in full; `startOf` where the walk of a tenant
+   *   begins, at the oldest session unless stated.
+   * @param place `next` of the call before.
+   * @returns how many sessions were removed and anonymized; `unsent` where events went that were to be handed on and were not
+   *   yet; `next` where the walk goes on, absent at its end; with `startOf` the tenants whose walk is over.
    */
   cleanUpSessions(
     now: Date,
     limit: number,
-    defaults: { readonly ttlSeconds: number },
-  ): Promise<{ readonly removed: number; readonly anonymized: number; readonly unsent?: number }>;
+    options: {
+      readonly ttlSeconds: number;
+      readonly startOf?: (tenant: CleanUpTenant) => Date | undefined;
+    },
+    place?: CleanUpPlace,
+  ): Promise<{
+    readonly removed: number;
+    readonly anonymized: number;
+    readonly unsent?: number;
+    readonly next?: CleanUpPlace;
+    readonly walked?: readonly CleanedUpTenant[];
+  }>;
   /** Marks deferred transactions whose time is over, and erases their credentials. @returns how many, at most `limit`. */
   expireDeferred(now: Date, limit: number): Promise<number>;
   /** Tenants whose time is over, at most `limit`. */

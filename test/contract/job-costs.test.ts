@@ -1,10 +1,14 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { EXPIRY_STATEMENTS } from '../../adapters/persistence/maintenance/expiry.ts';
+import { VISIT_DUE_SESSIONS } from '../../adapters/persistence/maintenance/retention.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Statement } from '../../adapters/persistence/statement.ts';
 import type { EventBus } from '../../application/ports/event-bus.ts';
-import type { ExpiryPlace } from '../../application/ports/maintenance.ts';
+import type { ExpiryPlace, Maintenance } from '../../application/ports/maintenance.ts';
+import type { ServiceSettings } from '../../application/ports/settings.ts';
+import type { Store } from '../../application/ports/store.ts';
+import { CleanUpSessions } from '../../application/sessions/clean-up-sessions.ts';
 import { ExpireSessions } from '../../application/sessions/expire-sessions.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, openRaw, type TestDatabase } from '../support/databases.ts';
@@ -67,13 +71,25 @@ for (const kind of databases()) {
         return Number(row?.['blocks']);
       };
 
-      it('expire-sessions touches as many blocks with ten times as many sessions stored', async () => {
+      it('expire-sessions and clean-up-sessions touch as many blocks with ten times as many sessions stored', async () => {
         const now = Date.now();
         const cost = () => blocksOf(EXPIRY_STATEMENTS.postgres, [now, now - 150_000, '', 2_000, '']);
         await fill(2_000, now);
         const few = await cost();
+        const due = () =>
+          blocksOf(VISIT_DUE_SESSIONS, [
+            now,
+            tenantId,
+            'full',
+            now - 86_400_000,
+            now - 86_500_000,
+            '',
+            2_000,
+          ]);
+        const nothingDue = await due();
         await raw.run('delete from sessions');
         await fill(20_000, now);
+        expect(await due(), 'clean-up-sessions').to.be.at.most(nothingDue + 3);
         // A tenth of a percent of the day is in the range: 3 sessions of 2,000, and 35 of 20,000.
         expect(await cost()).to.be.at.most(few + 60);
       });
@@ -115,6 +131,82 @@ for (const kind of databases()) {
       expect(count).to.equal(1_000);
       expect(await raw.run(`select 1 from sessions where status <> 'expired'`)).to.have.length(0);
       expect(await raw.run(`select 1 from session_events where status = 'expired'`)).to.have.length(1_000);
+    });
+
+    describe('clean-up-sessions', () => {
+      const DAY = 86_400_000;
+      let calls: number;
+      let job: CleanUpSessions;
+      beforeEach(() => {
+        calls = 0;
+        const { maintenance } = store;
+        const cleanUpSessions: Maintenance['cleanUpSessions'] = (...asked) => {
+          calls++;
+          return maintenance.cleanUpSessions(...asked);
+        };
+        const counted = { maintenance: { ...maintenance, cleanUpSessions } } as unknown as Store;
+        job = new CleanUpSessions({
+          store: counted,
+          settings: { sessionTtlSeconds: 86_400 } as ServiceSettings,
+        });
+      });
+      const run = async (at: number) => {
+        const step = job.begin(new Date(at), 100);
+        const done = { removed: 0, anonymized: 0 };
+        const before = calls;
+        for (;;) {
+          const { removed, anonymized, mayBeMore } = await step();
+          done.removed += removed;
+          done.anonymized += anonymized;
+          if (!mayBeMore) return { ...done, calls: calls - before };
+        }
+      };
+      const keep = (mode: string, ttlSeconds = 86_400) =>
+        raw.run(
+          `update tenants set session_config = '{"cleanupMode":"${mode}","ttlSeconds":${ttlSeconds}}' where id = '${tenantId}'`,
+        );
+      const left = async () => Number((await raw.run('select count(*) as n from sessions'))[0]?.['n']);
+
+      it('visits each due session once, and those that it anonymized not again', async () => {
+        const now = Date.now();
+        await keep('anonymize');
+        await fill(1_000, now - DAY);
+        const first = await run(now);
+        expect(first).to.include({ removed: 0, anonymized: 1_000 });
+        expect(first.calls).to.be.at.least(10);
+        expect(await run(now + 60_000)).to.deep.equal({ removed: 0, anonymized: 0, calls: 1 });
+        await keep('full');
+        expect((await run(now + 120_000)).removed, 'another mode').to.equal(1_000);
+      });
+
+      it('removes what is due at once when the tenant shortens ttlSeconds', async () => {
+        const now = Date.now();
+        await fill(1_000, now);
+        expect(await run(now)).to.deep.equal({ removed: 0, anonymized: 0, calls: 1 });
+        await keep('full', 43_200);
+        const { removed } = await run(now + 60_000);
+        expect(removed).to.be.within(490, 510);
+        await keep('full', 60);
+        expect((await run(now + 300_000)).removed).to.equal(1_000 - removed);
+        expect(await left()).to.equal(0);
+      });
+
+      it('comes back within ten minutes for a session that was still open', async () => {
+        const now = Date.now();
+        await keep('full', 60);
+        await fill(20, now - 120_000);
+        await openOffer(store, tenantId, {
+          session: {
+            createdAt: new Date(now - 200_000),
+            expiresAt: new Date(now + 30_000),
+            status: 'active',
+          },
+        });
+        expect((await run(now)).removed).to.equal(20);
+        expect((await run(now + 60_000)).removed).to.equal(0);
+        expect((await run(now + 600_000)).removed).to.equal(1);
+        expect(await left()).to.equal(0);
+      });
     });
 
     describe('arithmetic of sizes, counts and times above 2^31', () => {

@@ -8,20 +8,31 @@ const MAX_GROWTH = 1.5;
 /** Fits the number of rows of a batch to the time that the rows took. */
 export class BatchSize {
   #rows = FIRST;
+  #milliseconds = 0;
   readonly #clock: () => number;
 
   constructor(clock = () => performance.now()) {
     this.#clock = clock;
   }
 
+  /** Runs a part of the batch that holds the thread. What the batch waits for in between does not count. */
+  timed<T>(work: () => T): T {
+    const before = this.#clock();
+    try {
+      return work();
+    } finally {
+      this.#milliseconds += this.#clock() - before;
+    }
+  }
+
   /** @param limit the most rows that a batch may have. */
   async run<T>(limit: number, work: (rows: number) => Promise<T>): Promise<T> {
     const rows = Math.min(limit, Math.round(this.#rows));
-    const before = this.#clock();
+    this.#milliseconds = 0;
     const result = await work(rows);
-    const milliseconds = Math.max(0.1, this.#clock() - before);
-    // A batch that was smaller than allowed says nothing of larger ones, unless it took too long.
+    const milliseconds = Math.max(0.1, this.#milliseconds);
     const fitting = rows * Math.min(MAX_GROWTH, TARGET_MS / milliseconds);
+    // A batch that was smaller than allowed says nothing of larger ones, unless it took too long.
     if (fitting > this.#rows || milliseconds > TARGET_MS) this.#rows = Math.max(MIN, fitting);
     return result;
   }

@@ -4,7 +4,6 @@ import type { ClientMacs } from '../client-macs.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { postgresExpiry } from './expiry.ts';
 import { postgresMaintenance } from './maintenance.ts';
-import { clusterCleaningUp } from './retention.ts';
 
 /**
  * Jobs on a cluster that has each tenant on one of its machines: what finds rows asks all machines at once, what changes them is
@@ -14,7 +13,6 @@ export function clusterMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs:
   return {
     ...postgresMaintenance(sql, cipher, clientMacs),
     ...postgresExpiry(sql, true),
-    ...clusterCleaningUp(sql, cipher),
     // Its machines look after the parts that they have.
     refreshStatistics: async () => ({ refreshed: [], failures: [] }),
   };

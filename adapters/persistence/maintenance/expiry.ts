@@ -147,12 +147,14 @@ export function sqliteExpiry(sql: SqliteSql): Expiry {
         ]);
         if (due.length === 0) return { expired: [], overdue, next };
         const keys = JSON.stringify(due.map(({ tenantId, id }) => [tenantId, id]));
-        const expired = await sql.transaction((run) => {
-          const changed = run.all(EXPIRE_SQLITE, now.getTime(), keys);
-          for (const { tenant_id, id, version } of changed)
-            run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
-          return changed.map(keyOf);
-        });
+        const expired = await sql.transaction((run) =>
+          size.timed(() => {
+            const changed = run.all(EXPIRE_SQLITE, now.getTime(), keys);
+            for (const { tenant_id, id, version } of changed)
+              run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
+            return changed.map(keyOf);
+          }),
+        );
         return { expired, overdue, next };
       }),
   };

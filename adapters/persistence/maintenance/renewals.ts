@@ -19,8 +19,8 @@ const LIVING_GRANT = `g.tenant_id = s.tenant_id and g.session_id = s.id and g.co
 export const IS_RENEWED = `s.kind <> 'verification' and s.issued_mask <> 0
   and s.status in (${listOf(RENEWING_STATUSES)}) and exists (select 1 from grants g where ${LIVING_GRANT})`;
 
-/** The columns that a due session has here; `t` is its tenant. */
-export const RENEWED = `s.*, t.mode, t.ttl, (select max(g.expires_at) from grants g where ${LIVING_GRANT}) as until`;
+/** The columns that a due session has here, to which come `mode` and `ttl` of its tenant. */
+export const RENEWED = `s.*, (select max(g.expires_at) from grants g where ${LIVING_GRANT}) as until`;
 
 /** How the elements of a JSON array at `$1` become rows of `v`; the dialects differ in that. */
 export type Rows = string;

@@ -1,11 +1,19 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Maintenance } from '../../../application/ports/maintenance.ts';
+import type {
+  CleanedUpTenant,
+  CleanUpPlace,
+  CleanUpTenant,
+  Maintenance,
+} from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
+import { defined } from '../../../domain/shared/defined.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { HIDDEN } from '../rows/session-codec.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
 import { listOf, named, type Row } from '../statement.ts';
+import { BatchSize } from './batch-size.ts';
 import { UNSENT } from './event-log.ts';
 import { postgresJobs, sqliteJobs } from './job-sql.ts';
 import { dayOf, IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
@@ -15,83 +23,94 @@ type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 const OPEN = listOf(OPEN_STATUSES);
 const WAITING = listOf(DEFERRED_MOVES.expire.from);
 
+/** Tenants that one statement lists. */
+const TENANTS = 500;
+/** What a listed tenant counts among the visited sessions of a batch. */
+const LISTED_COST = 0.1;
+/** Sessions that are reduced together: what is sealed in them is read and sealed anew on the main thread. */
+const REDUCED = { postgres: 100, sqlite: 20 } as const;
+
+const tenantsStatement = (ttl: string, mode: string) =>
+  named(
+    'tenants_to_clean_up',
+    `with t as (select id, ${ttl} * 1000 as ttl, coalesce(${mode}, 'full') as mode from tenants)
+     select t.id, t.mode, t.ttl, (select s.created_at from sessions s where s.tenant_id = t.id and s.created_at <= $1 - t.ttl
+       order by s.created_at desc limit 1) as newest
+     from t where t.id > $3 order by t.id limit ${TENANTS}`,
+  );
+const TENANTS_POSTGRES = tenantsStatement(
+  `coalesce(cast(session_config ->> 'ttlSeconds' as bigint), $2::bigint)`,
+  `session_config ->> 'cleanupMode'`,
+);
+const TENANTS_SQLITE = tenantsStatement(
+  `coalesce(json_extract(session_config, '$.ttlSeconds'), $2)`,
+  `json_extract(session_config, '$.cleanupMode')`,
+);
+
 /**
- * What makes a session due, but for its age; `s` is the session, `t` its tenant. A wallet that was promised a credential
- * for later still comes back for it after the others have completed the session.
+ * What is to be done with a session `s` of a tenant that cleans up as `$3` says, at the time `$1`. A wallet that was promised a
+ * credential for later still comes back for it after the other credentials have completed the session.
  */
-const ENDED = `(s.status not in (${OPEN}) or s.expires_at <= $1)
-  and (t.mode = 'full' or s.kind = '${HIDDEN}' or s.request is not null or s.outcome is not null)
-  and not exists (select 1 from deferred_transactions w where w.tenant_id = s.tenant_id and w.session_id = s.id
-    and w.status in (${WAITING}) and w.expires_at > $1)`;
+const TO_DO = `case
+  when $3 <> 'full' and s.kind <> '${HIDDEN}' and s.request is null and s.outcome is null then 'nothing'
+  when s.status in (${OPEN}) and s.expires_at > $1 then 'wait'
+  when exists (select 1 from deferred_transactions w where w.tenant_id = $2 and w.session_id = s.id
+    and w.status in (${WAITING}) and w.expires_at > $1) then 'wait'
+  when ${IS_RENEWED} then 'reduce'
+  else 'clean' end`;
+
+/** The next `$7` sessions of the tenant `$2` up to `$4` in the order of their creation: those with something to do, and the last. */
+const VISIT = named(
+  'visit_due_sessions',
+  `with visited as materialized (
+     select s.id, s.created_at, ${TO_DO} as to_do from sessions s
+     where s.tenant_id = $2 and s.created_at <= $4 and s.created_at >= $5 and (s.created_at, s.id) > ($5, $6)
+     order by s.created_at, s.id limit $7)
+   select visited.*, 0 as is_last from visited where to_do <> 'nothing'
+   union all
+   select * from (select visited.*, 1 as is_last from visited order by created_at, id limit 1 offset $7 - 1) l`,
+);
 
 /** Of a batch that cannot be revoked: once its session is gone, nothing asks for it. */
 const NO_STATUS = 'status_list_id is null';
 
-/** Of what is hidden nothing is left to look at. */
-const MODE = `case when s.kind = '${HIDDEN}' then 'full' else t.mode end as mode`;
-const DUE = `s.tenant_id = t.id and s.created_at <= $1 - t.ttl and ${ENDED}`;
-const TENANTS_POSTGRES = `select id, coalesce(cast(session_config ->> 'ttlSeconds' as bigint), $3::bigint) * 1000 as ttl,
-       coalesce(session_config ->> 'cleanupMode', 'full') as mode from tenants`;
-const TENANTS_SQLITE = `select id, coalesce(json_extract(session_config, '$.ttlSeconds'), $3) * 1000 as ttl,
-     coalesce(json_extract(session_config, '$.cleanupMode'), 'full') as mode from tenants`;
-
-/** The lateral part walks the index of each tenant and stops at the limit, however many sessions there are. */
+/** `$4` are ids of sessions. The tenant is beside each table, so that a cluster knows its machine. */
 const CLEAN_UP_POSTGRES = named(
   'clean_up_sessions',
-  `with t as (${TENANTS_POSTGRES}),
-   p as (select d.tenant_id, d.id, d.mode from t cross join lateral (
-       select s.tenant_id, s.id, ${MODE} from sessions s where ${DUE} and not (${IS_RENEWED})
-       order by s.created_at limit $2 for update skip locked) d limit $2),
-   g as (delete from grants g using p where g.tenant_id = p.tenant_id and g.session_id = p.id),
-   d as (delete from deferred_transactions d using p where d.tenant_id = p.tenant_id and d.session_id = p.id),
-   u as (delete from session_subjects u using p where u.tenant_id = p.tenant_id and u.session_id = p.id),
+  `with p as (select s.id, case when s.kind = '${HIDDEN}' then 'full' else $3 end as mode from sessions s
+     where s.tenant_id = $2 and s.id = any($4::text[]) and ${TO_DO} = 'clean' for update skip locked),
+   g as (delete from grants g using p where g.tenant_id = $2 and g.session_id = p.id),
+   d as (delete from deferred_transactions d using p where d.tenant_id = $2 and d.session_id = p.id),
+   u as (delete from session_subjects u using p where u.tenant_id = $2 and u.session_id = p.id),
    e as (delete from session_events e using p
-     where p.mode = 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id returning e.position),
+     where p.mode = 'full' and e.tenant_id = $2 and e.session_id = p.id returning e.position),
    b as (update issued_batches b set issued_at = ${dayOf('b.issued_at')} from p
-     where b.tenant_id = p.tenant_id and b.session_id = p.id and not (p.mode = 'full' and b.${NO_STATUS})),
+     where b.tenant_id = $2 and b.session_id = p.id and not (p.mode = 'full' and b.${NO_STATUS})),
    n as (delete from issued_batches b using p
-     where p.mode = 'full' and b.tenant_id = p.tenant_id and b.session_id = p.id and b.${NO_STATUS}),
+     where p.mode = 'full' and b.tenant_id = $2 and b.session_id = p.id and b.${NO_STATUS}),
    l as (update session_events e set at = ${dayOf('e.at')} from p
-     where p.mode <> 'full' and e.tenant_id = p.tenant_id and e.session_id = p.id),
-   r as (delete from sessions s using p where p.mode = 'full' and s.tenant_id = p.tenant_id and s.id = p.id),
+     where p.mode <> 'full' and e.tenant_id = $2 and e.session_id = p.id),
+   r as (delete from sessions s using p where p.mode = 'full' and s.tenant_id = $2 and s.id = p.id),
    a as (update sessions s set request = null, outcome = null, version = version + 1,
        created_at = ${dayOf('created_at')}, updated_at = ${dayOf('updated_at')}, claimed_at = ${dayOf('claimed_at')},
        expires_at = ${dayOf('least(expires_at, $1)')} from p
-     where p.mode <> 'full' and s.tenant_id = p.tenant_id and s.id = p.id)
+     where p.mode <> 'full' and s.tenant_id = $2 and s.id = p.id)
    select count(*) filter (where mode = 'full') as removed, count(*) filter (where mode <> 'full') as anonymized,
      (select count(*) from e where ${UNSENT}) as unsent
    from p`,
 );
-
-const DUE_SQLITE = named(
-  'due_sessions',
-  `with t as materialized (${TENANTS_SQLITE})
-   select s.tenant_id, s.id, ${MODE} from t cross join sessions s where ${DUE} and not (${IS_RENEWED}) limit $2`,
-);
 /** What wallets may still renew, of tenants that keep it no longer. */
-const RENEWED_POSTGRES = named(
-  'due_renewed_sessions',
-  `with t as (${TENANTS_POSTGRES})
-   select d.* from t cross join lateral (
-     select ${RENEWED} from sessions s where ${DUE} and ${IS_RENEWED} order by s.created_at limit $2) d limit $2`,
-);
-const RENEWED_SQLITE = named(
-  'due_renewed_sessions',
-  `with t as materialized (${TENANTS_SQLITE})
-   select ${RENEWED} from t cross join sessions s where ${DUE} and ${IS_RENEWED} limit $2`,
-);
-/** The same of one tenant, `$4`, which stands beside each table, so that a cluster knows its machine. */
-const ofOne = (name: string, text: string) =>
+const renewedStatement = (ids: string) =>
   named(
-    `${name}_of_tenant`,
-    text
-      .replace(TENANTS_POSTGRES, `${TENANTS_POSTGRES} where id = $$4`)
-      .replace('s.tenant_id = t.id', 's.tenant_id = $$4')
-      .replaceAll(/(\w)\.tenant_id = [ps]\.tenant_id/g, '$1.tenant_id = $$4'),
+    'due_renewed_sessions',
+    `select ${RENEWED} from sessions s where s.tenant_id = $2 and s.id ${ids} and ${IS_RENEWED}`,
   );
-const CLEAN_UP_ONE = ofOne('clean_up_sessions', CLEAN_UP_POSTGRES.text);
-const RENEWED_OF_ONE = ofOne('due_renewed_sessions', RENEWED_POSTGRES.text);
-const ALL_TENANTS = named('ids_of_tenants', 'select id from tenants order by id');
+const RENEWED_POSTGRES = renewedStatement('= any($3::text[])');
+const RENEWED_SQLITE = renewedStatement('in (select value from json_each($3))');
+const KINDS_SQLITE = named(
+  'kinds_of_sessions',
+  'select id, kind from sessions where tenant_id = $1 and id in (select value from json_each($2))',
+);
 
 /** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
 const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
@@ -139,45 +158,146 @@ export const FORGET_PICK_UPS = {
   ),
 };
 
+type Counts = { readonly removed: number; readonly anonymized: number; readonly unsent: number };
+type Place = NonNullable<CleanUpPlace['after']>;
+type Page = Counts & {
+  readonly visited: number;
+  readonly leftFrom?: Date;
+  /** Undefined at the end of the tenant. */
+  readonly next?: Place;
+};
+/** In which the dialects differ. */
+type Steps = {
+  tenants(now: Date, ttlSeconds: number, after: string): Promise<readonly Row[]>;
+  page(now: Date, tenant: CleanUpTenant, after: Place, limit: number): Promise<Page>;
+};
+
+const NOTHING: Counts = { removed: 0, anonymized: 0, unsent: 0 };
+const plus = (one: Counts, two: Counts): Counts => ({
+  removed: one.removed + two.removed,
+  anonymized: one.anonymized + two.anonymized,
+  unsent: one.unsent + two.unsent,
+});
+
+/** One walk over the due sessions of all tenants: each of them is visited once, whatever is to be done with it. */
+async function walk(
+  steps: Steps,
+  now: Date,
+  limit: number,
+  { ttlSeconds, startOf }: Parameters<CleaningUp['cleanUpSessions']>[2],
+  place: CleanUpPlace | undefined,
+): ReturnType<CleaningUp['cleanUpSessions']> {
+  let { tenants, after, leftFrom, lastListed }: CleanUpPlace = place ?? { tenants: [], lastListed: '' };
+  let counts = NOTHING;
+  let visited = 0;
+  const walked: CleanedUpTenant[] = [];
+  while (visited < limit) {
+    const [tenant] = tenants;
+    if (tenant === undefined) {
+      if (lastListed === undefined) break;
+      const rows = await steps.tenants(now, ttlSeconds, lastListed);
+      tenants = rows.filter((row) => row['newest'] !== null).map((row) => readTenant(row, now));
+      visited += rows.length * LISTED_COST;
+      lastListed = rows.length < TENANTS ? undefined : String(rows.at(-1)?.['id']);
+      continue;
+    }
+    const start = after === undefined ? startOf?.(tenant) : undefined;
+    const isDone = start !== undefined && start >= tenant.newest;
+    if (!isDone) {
+      const from = after ?? (start && { createdAt: start.getTime() + 1, id: '' }) ?? FIRST;
+      const page = await steps.page(now, tenant, from, Math.max(1, Math.floor(limit - visited)));
+      counts = plus(counts, page);
+      visited += page.visited;
+      leftFrom ??= page.leftFrom;
+      after = page.next;
+      if (after !== undefined) continue;
+    }
+    walked.push({ ...tenant, ...(leftFrom !== undefined && { leftFrom }) });
+    leftFrom = undefined;
+    tenants = tenants.slice(1);
+  }
+  const isOver = tenants.length === 0 && lastListed === undefined;
+  const next = { tenants, ...defined({ after, leftFrom, lastListed }) };
+  const { unsent, ...touched } = counts;
+  return {
+    ...touched,
+    ...(unsent > 0 && { unsent }),
+    ...(!isOver && { next }),
+    ...(startOf !== undefined && { walked }),
+  };
+}
+
+const FIRST: Place = { createdAt: Number.MIN_SAFE_INTEGER, id: '' };
+
+function readTenant(row: Row, now: Date): CleanUpTenant {
+  return {
+    id: row['id'] as TenantId,
+    mode: String(row['mode']),
+    until: new Date(now.getTime() - Number(row['ttl'])),
+    newest: new Date(Number(row['newest'])),
+  };
+}
+
+/** What a visit says is to be done. */
+function readVisit(rows: readonly Row[], limit: number) {
+  const found = rows.filter((row) => Number(row['is_last']) === 0);
+  const idsTo = (what: string) =>
+    found.filter((row) => row['to_do'] === what).map((row) => String(row['id']));
+  const last = rows.find((row) => Number(row['is_last']) === 1);
+  const createdAt = (row: Row) => new Date(Number(row['created_at']));
+  const left = found.find((row) => row['to_do'] !== 'clean');
+  return {
+    clean: idsTo('clean'),
+    reduce: idsTo('reduce'),
+    page: {
+      // Of a page that is not full, at least what was found was visited.
+      visited: last === undefined ? Math.max(1, found.length) : limit,
+      first: found[0] && createdAt(found[0]),
+      ...(left !== undefined && { leftFrom: createdAt(left) }),
+      ...(last !== undefined && { next: { createdAt: Number(last['created_at']), id: String(last['id']) } }),
+    },
+  };
+}
+
+const ofTenant = (rows: readonly Row[], { mode, until }: CleanUpTenant, now: Date) =>
+  rows.map((row) => ({
+    ...row,
+    mode: row['kind'] === HIDDEN ? 'full' : mode,
+    ttl: now.getTime() - until.getTime(),
+  }));
+
+const visitParameters = (now: Date, { id, mode, until }: CleanUpTenant, after: Place, limit: number) =>
+  [now.getTime(), id, mode, until.getTime(), after.createdAt, after.id, limit] as const;
+
 export function postgresCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp {
   const reduce = renewals(postgresJobs(sql), cipher, POSTGRES_ROWS);
-  return {
-    async cleanUpSessions(now, limit, { ttlSeconds }) {
-      const [row] = await sql.query(CLEAN_UP_POSTGRES, [now.getTime(), limit, ttlSeconds]);
-      const gone = countsOf(row);
-      const left = limit - gone.removed - gone.anonymized;
-      if (left <= 0) return cleanedUp(gone);
-      const due = await sql.query(RENEWED_POSTGRES, [now.getTime(), left, ttlSeconds]);
-      return cleanedUp(gone, await reduce(due, now));
-    },
-  };
-}
-
-/** On a cluster: tenant by tenant, until there were as many as may be. */
-export function clusterCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp {
-  const reduce = renewals(postgresJobs(sql), cipher, POSTGRES_ROWS);
-  return {
-    async cleanUpSessions(now, limit, { ttlSeconds }) {
-      const done: CleanedUp[] = [];
-      let left = limit;
-      for (const { id } of await sql.query(ALL_TENANTS, [])) {
-        if (left <= 0) break;
-        const [row] = await sql.query(CLEAN_UP_ONE, [now.getTime(), left, ttlSeconds, String(id)]);
-        const gone = countsOf(row);
-        left -= gone.removed + gone.anonymized;
-        done.push(gone);
-        if (left <= 0) break;
-        const due = await sql.query(RENEWED_OF_ONE, [now.getTime(), left, ttlSeconds, String(id)]);
-        const reduced = await reduce(due, now);
-        left -= reduced.removed + reduced.anonymized;
-        done.push(reduced);
+  const steps: Steps = {
+    tenants: (now, ttlSeconds, after) => sql.query(TENANTS_POSTGRES, [now.getTime(), ttlSeconds, after]),
+    async page(now, tenant, after, limit) {
+      const rows = await sql.query(VISIT, visitParameters(now, tenant, after, limit));
+      const { clean, reduce: renewed, page } = readVisit(rows, limit);
+      let counts = NOTHING;
+      let leftFrom = page.leftFrom;
+      if (clean.length > 0) {
+        const values = [now.getTime(), tenant.id, tenant.mode, clean];
+        counts = countsOf((await sql.query(CLEAN_UP_POSTGRES, values))[0]);
+        // Another transaction holds the rest.
+        if (counts.removed + counts.anonymized < clean.length) leftFrom = page.first;
       }
-      return cleanedUp(...done);
+      for (let from = 0; from < renewed.length; from += REDUCED.postgres) {
+        const ids = renewed.slice(from, from + REDUCED.postgres);
+        const due = await sql.query(RENEWED_POSTGRES, [now.getTime(), tenant.id, ids]);
+        counts = plus(counts, await reduce(ofTenant(due, tenant, now), now));
+      }
+      return { ...counts, ...page, ...defined({ leftFrom }) };
     },
+  };
+  return {
+    cleanUpSessions: (now, limit, options, place) => walk(steps, now, limit, options, place),
   };
 }
 
-function countsOf(row: Row | undefined): CleanedUp {
+function countsOf(row: Row | undefined): Counts {
   const count = (name: string) => Number(row?.[name]);
   return { removed: count('removed'), anonymized: count('anonymized'), unsent: count('unsent') };
 }
@@ -185,28 +305,54 @@ function countsOf(row: Row | undefined): CleanedUp {
 export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
   const jobs = sqliteJobs(sql);
   const reduce = renewals(jobs, cipher, SQLITE_ROWS);
-  return {
-    async cleanUpSessions(now, limit, { ttlSeconds }) {
-      const gone = await sql.transaction((run) => cleanUpSqlite(run, now, limit, ttlSeconds));
-      const left = limit - gone.removed - gone.anonymized;
-      if (left <= 0) return cleanedUp(gone);
-      return cleanedUp(
-        gone,
-        await reduce(await jobs.all(RENEWED_SQLITE, now.getTime(), left, ttlSeconds), now),
+  const size = new BatchSize();
+  const steps: Steps = {
+    tenants: (now, ttlSeconds, after) => jobs.all(TENANTS_SQLITE, now.getTime(), ttlSeconds, after),
+    async page(now, tenant, after, limit) {
+      const {
+        reduce: renewed,
+        page,
+        counts,
+      } = await sql.transaction((run) =>
+        size.timed(() => {
+          const found = readVisit(run.all(VISIT, ...visitParameters(now, tenant, after, limit)), limit);
+          return { ...found, counts: cleanUpSqlite(run, now, tenant, found.clean) };
+        }),
       );
+      let all: Counts = counts;
+      for (let from = 0; from < renewed.length; from += REDUCED.sqlite) {
+        const ids = renewed.slice(from, from + REDUCED.sqlite);
+        const due = await jobs.all(RENEWED_SQLITE, now.getTime(), tenant.id, ids);
+        all = plus(all, await reduce(ofTenant(due, tenant, now), now));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return { ...all, ...page };
     },
+  };
+  return {
+    cleanUpSessions: (now, limit, options, place) =>
+      size.run(limit, (visited) => walk(steps, now, visited, options, place)),
   };
 }
 
-function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: number) {
-  const due = run.all(DUE_SQLITE, now.getTime(), limit, ttlSeconds);
-  if (due.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
-  const pairs = (rows: typeof due) => JSON.stringify(rows.map((row) => [row['tenant_id'], row['id']]));
-  const kept = pairs(due.filter((row) => row['mode'] !== 'full'));
-  const full = pairs(due.filter((row) => row['mode'] === 'full'));
-  for (const statement of DROP_WHAT_HANGS_ON_THEM) run.change(statement, pairs(due));
+function cleanUpSqlite(
+  run: SqliteRun,
+  now: Date,
+  { id, mode }: CleanUpTenant,
+  ids: readonly string[],
+): Counts {
+  if (ids.length === 0) return NOTHING;
+  const hidden = new Set(
+    run.all(KINDS_SQLITE, id, ids).flatMap((row) => (row['kind'] === HIDDEN ? [String(row['id'])] : [])),
+  );
+  const isFull = (session: string) => mode === 'full' || hidden.has(session);
+  const pairs = (sessions: readonly string[]) => JSON.stringify(sessions.map((session) => [id, session]));
+  const due = pairs(ids);
+  const kept = pairs(ids.filter((session) => !isFull(session)));
+  const full = pairs(ids.filter(isFull));
+  for (const statement of DROP_WHAT_HANGS_ON_THEM) run.change(statement, due);
   run.change(DROP_BATCHES, full);
-  run.change(ROUND_BATCHES, pairs(due));
+  run.change(ROUND_BATCHES, due);
   run.change(ROUND_EVENTS, kept);
   const unsent = Number(run.all(COUNT_UNSENT, full)[0]?.['unsent']);
   run.change(DROP_EVENTS, full);
@@ -215,10 +361,5 @@ function cleanUpSqlite(run: SqliteRun, now: Date, limit: number, ttlSeconds: num
   return { removed, anonymized, unsent };
 }
 
-type CleanedUp = { readonly removed: number; readonly anonymized: number; readonly unsent: number };
-
-function cleanedUp(...counts: readonly CleanedUp[]) {
-  const sum = (name: keyof CleanedUp) => counts.reduce((total, each) => total + each[name], 0);
-  const unsent = sum('unsent');
-  return { removed: sum('removed'), anonymized: sum('anonymized'), ...(unsent > 0 && { unsent }) };
-}
+/** For tests, which look at its plan. */
+export const VISIT_DUE_SESSIONS = VISIT;

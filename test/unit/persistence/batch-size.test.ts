@@ -7,7 +7,10 @@ describe('BatchSize', () => {
     const size = new BatchSize(() => time);
     const run = (millisecondsPerRow: number, limit = 10_000) =>
       size.run(limit, async (rows) => {
-        time += rows * millisecondsPerRow;
+        size.timed(() => {
+          time += rows * millisecondsPerRow;
+        });
+        time += 1_000;
         return rows;
       });
     expect(await run(1)).to.equal(100);
