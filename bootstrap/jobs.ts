@@ -59,6 +59,8 @@ const CHAINS_RENEWED = 'key chains renewed';
 const BATCH = 500;
 /** Sessions that one batch of a walk visits; most of them are not due. */
 const VISITED = 2_000;
+/** Rows of removed tenants that one batch removes. */
+const REMOVED = 2_000;
 /** Each is signed, possibly by a key far away. */
 const TRUST_LISTS = 10;
 /** Each is a transaction of its own. */
@@ -170,9 +172,13 @@ export function startJobs(
       tell('tenants removed whose time is over', { count: removed });
       return mayBeMore;
     }),
-    batchJob('remove-tenants', 30, async (now) =>
-      tell('rows of removed tenants removed', { count: await maintenance.removeRemains(now, BATCH) }),
-    ),
+    batchJob('remove-tenants', 30, async (now) => {
+      const count = await maintenance.removeRemains(now, REMOVED);
+      const removals = await maintenance.tenantRemovals();
+      metrics?.tenantRemovals(removals.length, count);
+      if (count > 0) log.info('rows of removed tenants removed', { count, tenants: removals.length });
+      return count > 0;
+    }),
     batchJob('follow-wallets', 30, async (now) => {
       const { fallen, mayBeMore } = await followWallets.execute(now);
       tell('credentials revoked with their wallets', { batches: fallen });

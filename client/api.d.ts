@@ -70,7 +70,9 @@ export interface paths {
     };
     /**
      * List all tenants
-     * @description Needs one of the roles: `tenants:manage`.
+     * @description Without removed tenants, which `GET /tenant-removal` lists until nothing of them is left.
+     *
+     *     Needs one of the roles: `tenants:manage`.
      */
     get: operations["listTenants"];
     put?: never;
@@ -103,7 +105,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a tenant and everything that is its own
-     * @description Nothing of it is served any more. What there may be much of is removed in portions, also after this answer; its id is free when little is left.
+     * @description Nothing of it is served any more. What there may be much of is removed in portions, also after this answer, as `GET /tenant-removal` shows; its id is free when little is left.
      *
      *     Needs one of the roles: `tenants:manage`.
      */
@@ -117,6 +119,28 @@ export interface paths {
      *     Needs one of the roles: `tenants:manage`.
      */
     patch: operations["updateTenant"];
+    trace?: never;
+  };
+  "/tenant-removal": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List removed tenants whose data is still being removed
+     * @description A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.
+     *
+     *     Needs one of the roles: `tenants:manage`.
+     */
+    get: operations["listTenantRemovals"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
     trace?: never;
   };
   "/issuer/offer": {
@@ -3911,6 +3935,17 @@ export interface components {
     Deleted: {
       id: string;
     };
+    /** @description A removed tenant whose data is still being removed */
+    TenantRemoval: {
+      id: string;
+      /**
+       * Format: date-time
+       * @description When the tenant was removed
+       */
+      since: string;
+      /** @description Rows of its data that were removed so far */
+      removedRows: number;
+    };
     Offer: {
       uri: string;
       session: string;
@@ -6459,6 +6494,26 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["WrittenTenant"];
+        };
+      };
+    };
+  };
+  listTenantRemovals: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TenantRemoval"][];
         };
       };
     };

@@ -8,6 +8,7 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'POST /oauth2/token': 'createAccessToken',
 
   'GET /tenant': 'listTenants',
+  'GET /tenant-removal': 'listTenantRemovals',
   'POST /tenant': 'createTenant',
   'GET /tenant/:id': 'getTenant',
   'PATCH /tenant/:id': 'updateTenant',

@@ -24,6 +24,13 @@ export type SessionKey = { readonly tenantId: TenantId; readonly id: SessionId }
 /** A place in the order of expiry: a time in milliseconds, and what tells sessions of the same time apart in this database. */
 export type ExpiryPlace = readonly [milliseconds: number, ...(string | number)[]];
 
+/** A removed tenant whose data is being removed. */
+export type TenantRemoval = {
+  readonly tenantId: TenantId;
+  readonly since: Date;
+  readonly removedRows: number;
+};
+
 /** How a tenant keeps its sessions. */
 export type CleanUpTenant = {
   readonly id: TenantId;
@@ -117,6 +124,8 @@ export type Maintenance = Parts & {
    * @returns how many rows went, at most `limit`.
    */
   removeRemains(now: Date, limit: number): Promise<number>;
+  /** Removed tenants of which something is left. */
+  tenantRemovals(): Promise<readonly TenantRemoval[]>;
   /**
    * Keys at providers that no key chain has any more, those that wait longest first.
    * @param owner only keys of this tenant, which may be gone.

@@ -62,6 +62,8 @@ export abstract class Metrics {
   /** In place of all that was told before. Without anything new for a while nothing is told. */
   abstract endings(all: readonly Ending[]): void;
   abstract listFill(fill: ListFill): void;
+  /** @param waiting removed tenants of which something is left. @param removedRows rows of them that went since the last call. */
+  abstract tenantRemovals(waiting: number, removedRows: number): void;
   /** @param read values by that of the label; one under the empty word where there is no label. */
   abstract watch(what: Watched, read: () => Readonly<Record<string, number>>): void;
 }

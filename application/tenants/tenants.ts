@@ -18,6 +18,7 @@ import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
 import { Log } from '../ports/log.ts';
+import type { TenantRemoval } from '../ports/maintenance.ts';
 import { Store } from '../ports/store.ts';
 import {
   assertTenantRoles,
@@ -40,6 +41,13 @@ export class ListTenants extends needs({ store: Store }) {
       }
       return found;
     });
+  }
+}
+
+/** Removed tenants whose data is still being removed, in order of their ids. */
+export class ListTenantRemovals extends needs({ store: Store }) {
+  execute(): Promise<readonly TenantRemoval[]> {
+    return this.ports.store.maintenance.tenantRemovals();
   }
 }
 
@@ -149,8 +157,8 @@ function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
 const MAX_DESTROYED = 20;
 /** Rows that one batch removes. */
 const BATCH = 500;
-/** Batches that the caller waits for; the rest is left to the maintenance. */
-const BATCHES = 10;
+/** Batches that the caller waits for, so that a small tenant is gone at once; the job removes the rest. */
+const BATCHES = 3;
 
 /** Removes a tenant with everything that is its own. Its tokens end at once, and nothing of it is served any more. */
 export class DeleteTenant extends needs({ ...DESTROYING, eventBus: EventBus }) {

@@ -176,6 +176,46 @@ for (const kind of databases()) {
       expect((await create()).status).to.equal(201);
     });
 
+    it('answers DELETE at once however much is stored, and shows the progress until nothing is left', async () => {
+      const rows = 12_000;
+      const numbers =
+        kind.name === 'postgres'
+          ? `generate_series(1, ${rows}) as numbers(n)`
+          : `(with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${rows}) select n from numbers)`;
+      await rawSql(database.url, (run) =>
+        run(
+          `insert into used_values (tenant_id, kind, hash, expires_at) select '${DOOMED}', 'jti', 'h' || n, ${Date.now() + 1e6} from ${numbers}`,
+        ),
+      );
+      const left = async () =>
+        Number(
+          (
+            await rawSql(database.url, (run) =>
+              run(`select count(*) as n from used_values where tenant_id = '${DOOMED}'`),
+            )
+          )[0]?.['n'],
+        );
+      const shown = async (token = root) => service.call('GET', '/tenant-removal', { token });
+      expect((await shown()).body).to.deep.equal([]);
+      const stored = await left();
+      expect((await shown(world.token)).status, 'for operators').to.equal(403);
+      expect((await remove()).status).to.equal(200);
+      await expectGone();
+      expect(await left()).to.be.at.least(stored - 1_500);
+      const rowsGone = async () => {
+        const [removal, ...more] = (await shown()).body;
+        expect([removal.id, more]).to.deep.equal([DOOMED, []]);
+        expect(Math.abs(Date.now() - Date.parse(removal.since))).to.be.lessThan(60_000);
+        return removal.removedRows;
+      };
+      const first = await rowsGone();
+      while ((await maintenance().removeRemains(new Date(), 2_000)) > 0);
+      expect(await left()).to.equal(0);
+      expect(await rowsGone()).to.be.at.least(first + stored - 1_500);
+      await maintenance().removeRemains(LATER(), 2_000);
+      expect((await shown()).body).to.deep.equal([]);
+    });
+
     it('is not written to by who was let in before', async () => {
       const store = service.service.container.get(Store);
       expect((await remove()).status).to.equal(200);

@@ -234,6 +234,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   expireDeferred: true,
   endedTenants: true,
   removeRemains: true,
+  tenantRemovals: true,
   forgetPickUps: true,
   endingTrustLists: true,
   listFill: true,

@@ -3,14 +3,15 @@ import {
   CreateTenant,
   DeleteTenant,
   GetTenant,
+  ListTenantRemovals,
   ListTenants,
   UpdateTenant,
 } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
 import { resourceRoutes } from '../resource-routes.ts';
-import { families } from '../route.ts';
-import { TenantConfiguration, toTenantView, WrittenTenantView } from './tenant.view.ts';
+import { families, family, reply, route } from '../route.ts';
+import { TenantConfiguration, TenantRemovalView, toTenantView, WrittenTenantView } from './tenant.view.ts';
 
 const params = z.object({
   id: z
@@ -34,9 +35,37 @@ const tenant = resourceRoutes({
   key: (found) => found.tenant.id,
 });
 
+const removalRoutes = family({ listRemovals: ListTenantRemovals }, ({ listRemovals }) => [
+  route({
+    tag: 'Tenants',
+    surface: 'admin',
+    access: { service: ['tenants:manage'] },
+    method: 'get',
+    path: '/tenant-removal',
+    summary: 'List removed tenants whose data is still being removed',
+    description: 'A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.',
+    responses: { 200: z.array(TenantRemovalView) },
+    async handle() {
+      const removals = await listRemovals.execute();
+      return reply(
+        200,
+        removals.map(({ tenantId, since, removedRows }) => ({
+          id: tenantId,
+          since: since.toISOString(),
+          removedRows,
+        })),
+      );
+    },
+  }),
+]);
+
 /** Tenants, for accounts that manage the service. */
 export const tenantRoutes = families(
-  tenant.list({ summary: 'List all tenants', by: ListTenants }),
+  tenant.list({
+    summary: 'List all tenants',
+    description: 'Without removed tenants, which `GET /tenant-removal` lists until nothing of them is left.',
+    by: ListTenants,
+  }),
   tenant.get({ summary: 'Read a tenant' }),
   tenant.create({
     summary: 'Create a tenant with its keys',
@@ -74,8 +103,9 @@ export const tenantRoutes = families(
   tenant.delete({
     summary: 'Delete a tenant and everything that is its own',
     description:
-      'Nothing of it is served any more. What there may be much of is removed in portions, also after this answer; ' +
-      'its id is free when little is left.',
+      'Nothing of it is served any more. What there may be much of is removed in portions, also after this answer, ' +
+      'as `GET /tenant-removal` shows; its id is free when little is left.',
     by: DeleteTenant,
   }),
+  removalRoutes,
 );

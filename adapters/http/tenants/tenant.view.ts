@@ -47,6 +47,14 @@ export const WrittenTenantView = z
   })
   .meta({ id: 'WrittenTenant', description: 'A tenant; the secret of a new administrator is shown once' });
 
+export const TenantRemovalView = z
+  .object({
+    id: z.string(),
+    since: z.iso.datetime().describe('When the tenant was removed'),
+    removedRows: z.number().int().describe('Rows of its data that were removed so far'),
+  })
+  .meta({ id: 'TenantRemoval', description: 'A removed tenant whose data is still being removed' });
+
 /** Warnings come to what was written. */
 const SHOWN = WrittenTenantView.omit({ warnings: true });
 

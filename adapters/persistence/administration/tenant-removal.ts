@@ -18,7 +18,7 @@ const IN_FIRST_STEP = [ClientRow, ...documentRows.values(), RecordedKeyRow, Trus
 /** Beginning of the name of a mark. */
 export const MARK = 'tenant-removal/';
 /** A statement that began before the tenant went can write for so long. */
-const GRACE_MS = 60_000;
+export const GRACE_MS = 60_000;
 /** Rows of one table that a new tenant of the same id waits for. */
 const MAX_OF_TABLE = 500;
 
@@ -31,15 +31,50 @@ const OWN = allRows.filter((row) => 'tenantId' in row.meta.properties);
 const NO_TENANT = (table: string) =>
   table === ClientRow.meta.tableName ? '' : 'and not exists (select 1 from tenants where id = $1)';
 
-/** The tenant is `$1`, at most `$2` rows, its mark `$3`: without that, or with a tenant of this id, nothing goes. */
-export const REMOVALS: readonly Statement[] = OWN.map(({ meta }) => {
+/** Statements that remove the rows of a tenant from one table in the order of their key. The tenant is `$1`. */
+export type Removal = {
+  /** Columns of the key besides the tenant. */
+  readonly key: readonly string[];
+  /** The key of the `$2`th row from the key at `$3` on; none when there are fewer. */
+  readonly bound: (isAfter: boolean) => Statement;
+  /** Removes rows up to a key at `$3` and from the one behind it on. Without the mark `$2`, or with a tenant of this id, none. */
+  readonly page: (isAfter: boolean) => Statement;
+  /** Removes all rows from the key at `$3` on. */
+  readonly rest: (isAfter: boolean) => Statement;
+};
+
+export const REMOVALS: readonly Removal[] = OWN.map(({ meta }) => {
   const table = String(meta.tableName);
-  const key = Object.entries(meta.properties as Record<string, { readonly primary?: boolean }>)
-    .flatMap(([name, { primary }]) => (primary ? [snakeCase(name)] : []))
-    .join();
-  const text = `delete from ${table} where (${key}) in (select ${key} from ${table} where tenant_id = $1 limit $2)
-    and exists (select 1 from leases where name = $3) ${NO_TENANT(table)}`;
-  return { name: `remove_remains_${table}`, text };
+  const primary = Object.entries(meta.properties as Record<string, { readonly primary?: boolean }>).flatMap(
+    ([name, { primary: isKey }]) => (isKey ? [snakeCase(name)] : []),
+  );
+  const own = primary.filter((name) => name !== 'tenant_id');
+  // A table that has one row for each tenant.
+  const key = own.length === 0 ? primary : own;
+  const columns = key.join(', ');
+  const places = (from: number) => key.map((_, index) => `$${from + index}`).join(', ');
+  const above = (from: number) => `and (${columns}) > (${places(from)})`;
+  const removing = `delete from ${table} where tenant_id = $1`;
+  const condition = `and exists (select 1 from leases where name = $2) ${NO_TENANT(table)}`;
+  const statement = (act: string, first: string, later: string) => {
+    const [one, two] = [`remove_remains_${table}_${act}`, `remove_remains_${table}_${act}_after`].map(
+      (name, index) => ({ name, text: index === 0 ? first : later }),
+    ) as [Statement, Statement];
+    return (isAfter: boolean) => (isAfter ? two : one);
+  };
+  const bound = (lower: string) =>
+    `select ${columns} from ${table} where tenant_id = $1 ${lower} order by ${columns} limit 1 offset $2 - 1`;
+  const upTo = `and (${columns}) <= (${places(3)})`;
+  return {
+    key,
+    bound: statement('bound', bound(''), bound(above(3))),
+    page: statement(
+      'page',
+      `${removing} ${upTo} ${condition}`,
+      `${removing} ${upTo} ${above(3 + key.length)} ${condition}`,
+    ),
+    rest: statement('rest', `${removing} ${condition}`, `${removing} ${above(3)} ${condition}`),
+  };
 });
 
 /** The first step. */

@@ -7,11 +7,12 @@ const MAX_GROWTH = 1.5;
 
 /** Fits the number of rows of a batch to the time that the rows took. */
 export class BatchSize {
-  #rows = FIRST;
+  #rows: number;
   #milliseconds = 0;
   readonly #clock: () => number;
 
-  constructor(clock = () => performance.now()) {
+  constructor(first = FIRST, clock = () => performance.now()) {
+    this.#rows = first;
     this.#clock = clock;
   }
 

@@ -8,6 +8,7 @@ import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import { auditLogJobs } from './audit-log.ts';
+import { BatchSize } from './batch-size.ts';
 import { postgresExpiry, sqliteExpiry } from './expiry.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
@@ -20,7 +21,7 @@ import { PRESENT_MS } from './postgres-time.ts';
 import { resealing } from './resealing.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
 import { sqliteEventLog } from './sqlite-event-log.ts';
-import { endedTenants, removeRemains } from './tenant-remains.ts';
+import { endedTenants, tenantRemains } from './tenant-remains.ts';
 
 /** By their keys. */
 const FORGOTTEN = {
@@ -51,6 +52,9 @@ const ENDING_TRUST_LISTS = named(
    where next_update <= $1 and (next_update, tenant_id, id) > ($3, $4, $5)
    order by next_update, tenant_id, id limit $2`,
 );
+
+/** A row of one table goes in microseconds. */
+const FIRST_REMOVED = 500;
 
 /** SQLite decides by itself which tables it has to look at. */
 const OPTIMIZE = named('optimize', 'pragma optimize');
@@ -105,6 +109,18 @@ const POSTPONE_RETIRED_KEY = named(
    where owner = $1 and kms = $2 and key_id = $3`,
 );
 
+function sqliteRemains(sql: SqliteSql): Pick<Maintenance, 'removeRemains' | 'tenantRemovals'> {
+  const size = new BatchSize(FIRST_REMOVED);
+  const remains = tenantRemains({
+    all: (statement, ...values) => sql.single((run) => size.timed(() => run.all(statement, ...values))),
+    change: (statement, ...values) => sql.single((run) => size.timed(() => run.change(statement, ...values))),
+  });
+  return {
+    ...remains,
+    removeRemains: (now, limit) => size.run(limit, (rows) => remains.removeRemains(now, rows)),
+  };
+}
+
 /** What needs no words of one dialect but `forgetPickUps`. */
 function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps: Statement) {
   return {
@@ -113,7 +129,6 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
     ...pendingDeliveries(sql),
     ...auditLogJobs(sql),
     endedTenants: (now, limit) => endedTenants(sql, now, limit),
-    removeRemains: (now, limit) => removeRemains(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {
       let gone = 0;
@@ -163,6 +178,7 @@ export function postgresMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs
   return {
     ...jobs(postgresJobs(sql), cipher, clientMacs, FORGET_PICK_UPS.postgres),
     ...postgresExpiry(sql),
+    ...tenantRemains(postgresJobs(sql)),
     ...postgresCleaningUp(sql, cipher),
     ...postgresEventLog(sql),
     ...followedWallets(postgresJobs(sql), cipher, POSTGRES_FOLLOWED),
@@ -193,6 +209,7 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher, clientMacs: Cl
   return {
     ...jobs(sqliteJobs(sql), cipher, clientMacs, FORGET_PICK_UPS.sqlite),
     ...sqliteExpiry(sql),
+    ...sqliteRemains(sql),
     ...sqliteCleaningUp(sql, cipher),
     ...sqliteEventLog(sql),
     ...followedWallets(sqliteJobs(sql), cipher, SQLITE_FOLLOWED),

@@ -47,6 +47,7 @@ export class PrometheusMetrics extends Metrics {
   readonly #health;
   readonly #endings: EndingDays;
   readonly #lists;
+  readonly #removals;
 
   constructor({ version, commit, tenants }: Settings) {
     super();
@@ -112,6 +113,15 @@ export class PrometheusMetrics extends Metrics {
       'min',
     );
     this.#endings = new EndingDays(this.registry, `${PREFIX}days_until_end`, this.#tenants);
+    this.#removals = {
+      waiting: this.#gauge(
+        'tenants_being_removed',
+        'Removed tenants whose data is not all removed yet',
+        [],
+        'max',
+      ),
+      rows: this.#counter('removed_tenant_rows_total', 'Rows of removed tenants that were removed', []),
+    };
     this.#lists = {
       count: this.#gauge('status_lists', 'Status lists', [], 'max'),
       used: this.#gauge('status_list_entries_used', 'Entries of all status lists that are taken', [], 'max'),
@@ -169,6 +179,11 @@ export class PrometheusMetrics extends Metrics {
     this.#lists.count.set(lists);
     this.#lists.used.set(used);
     this.#lists.capacity.set(capacity);
+  }
+
+  override tenantRemovals(waiting: number, removedRows: number): void {
+    this.#removals.waiting.set(waiting);
+    this.#removals.rows.inc(removedRows);
   }
 
   override watch(what: Watched, read: () => Readonly<Record<string, number>>): void {

@@ -4,7 +4,7 @@ import { BatchSize } from '../../../adapters/persistence/maintenance/batch-size.
 describe('BatchSize', () => {
   it('shrinks while rows are slow and grows while they are quick, within its limits', async () => {
     let time = 0;
-    const size = new BatchSize(() => time);
+    const size = new BatchSize(100, () => time);
     const run = (millisecondsPerRow: number, limit = 10_000) =>
       size.run(limit, async (rows) => {
         size.timed(() => {
