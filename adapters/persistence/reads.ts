@@ -109,6 +109,11 @@ export function tenantReads(
       const { statement, parameters } = statements.listSessionsQuery(asking);
       return (await query(statement, ...parameters)).map(sessionOf);
     },
+    async sessionPlace(range, count) {
+      const { statement, parameters } = statements.sessionPlaceQuery(range, count);
+      const [row] = await query(statement, ...parameters);
+      return row && { createdAt: new Date(Number(row['created_at'])), id: String(row['id']) };
+    },
     async sessionCounts(asking) {
       const { statement, parameters } = rates.countQuery(asking);
       return rates.readCounts(await query(statement, ...parameters), asking);

@@ -1,4 +1,4 @@
-import type { SessionQuery } from '../../application/ports/store.ts';
+import type { SessionQuery, SessionRange } from '../../application/ports/store.ts';
 import { HIDDEN, SESSIONS } from './rows/session-codec.ts';
 import { brief, named, type Statement } from './statement.ts';
 
@@ -167,10 +167,6 @@ export function listSessionsQuery(query: SessionQuery): {
     conditions.push(`status = ${bind(query.status)}`);
     shape += '_status';
   }
-  if (query.since !== undefined) {
-    conditions.push(`created_at >= ${bind(query.since.getTime())}`);
-    shape += '_since';
-  }
   if (query.named !== undefined) {
     const { id, publicIds, codeHash, referenceHash } = query.named;
     // Each by an index of its own, whatever else stands in the table.
@@ -181,12 +177,48 @@ export function listSessionsQuery(query: SessionQuery): {
       union select session_id from session_subjects where tenant_id = $1 and subject_hash = ${bind(referenceHash)})`);
     shape += '_named';
   }
-  if (query.after !== undefined) {
-    const place = `(${bind(query.after.createdAt.getTime())}, ${bind(query.after.id)})`;
-    conditions.push(`(created_at, id) ${query.ascending ? '>' : '<'} ${place}`);
+  const range = rangeOf(query, bind);
+  conditions.push(...range.conditions);
+  shape += range.shape;
+  if (query.through !== undefined) {
+    const place = `(${bind(query.through.createdAt.getTime())}, ${bind(query.through.id)})`;
+    conditions.push(`(created_at, id) ${query.ascending ? '<=' : '>='} ${place}`);
+    shape += '_through';
+  }
+  const text = `select * from sessions where ${conditions.join(' and ')} order by ${range.order} limit ${bind(query.limit)}`;
+  return { statement: named(`list_sessions_${shape}`, text), parameters };
+}
+
+/** The index by creation alone answers it: no session is read. */
+export function sessionPlaceQuery(range: SessionRange, count: number): ReturnType<typeof listSessionsQuery> {
+  const parameters: (string | number)[] = [];
+  const bind = (value: string | number) => `$${parameters.push(value) + 1}`;
+  const { conditions, order, shape } = rangeOf(range, bind);
+  const where = ['tenant_id = $1', ...conditions].join(' and ');
+  const text = `select created_at, id from sessions where ${where} order by ${order} limit 1 offset ${bind(count - 1)}`;
+  const direction = range.ascending ? 'up' : 'down';
+  return { statement: named(`session_place_${direction}${shape}`, text), parameters };
+}
+
+/** Conditions that the index by creation answers. */
+function rangeOf(
+  { since, until, after, ascending }: SessionRange,
+  bind: (value: string | number) => string,
+): { readonly conditions: readonly string[]; readonly order: string; readonly shape: string } {
+  const conditions: string[] = [];
+  let shape = '';
+  if (since !== undefined) {
+    conditions.push(`created_at >= ${bind(since.getTime())}`);
+    shape += '_since';
+  }
+  if (until !== undefined) {
+    conditions.push(`created_at <= ${bind(until.getTime())}`);
+    shape += '_until';
+  }
+  if (after !== undefined) {
+    const place = `(${bind(after.createdAt.getTime())}, ${bind(after.id)})`;
+    conditions.push(`(created_at, id) ${ascending ? '>' : '<'} ${place}`);
     shape += '_after';
   }
-  const order = query.ascending ? 'created_at asc, id asc' : 'created_at desc, id desc';
-  const text = `select * from sessions where ${conditions.join(' and ')} order by ${order} limit ${bind(query.limit)}`;
-  return { statement: named(`list_sessions_${shape}`, text), parameters };
+  return { conditions, order: ascending ? 'created_at asc, id asc' : 'created_at desc, id desc', shape };
 }

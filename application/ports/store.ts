@@ -107,13 +107,21 @@ export type SessionQuery = {
   readonly kinds: readonly SessionKind[];
   readonly status?: SessionStatus;
   readonly since?: Date;
+  /** Only sessions that were created until then. */
+  readonly until?: Date;
   /** One of these names is the session's. */
   readonly named?: SessionNames;
   readonly ascending: boolean;
   readonly limit: number;
   /** The last session of the page before. */
-  readonly after?: { readonly createdAt: Date; readonly id: string };
+  readonly after?: SessionPlace;
+  /** The last place that may be read, in the order of the list. */
+  readonly through?: SessionPlace;
 };
+/** A place in the order of creation. */
+export type SessionPlace = { readonly createdAt: Date; readonly id: string };
+/** A part of all sessions of a tenant, whatever they are. */
+export type SessionRange = Pick<SessionQuery, 'since' | 'until' | 'after' | 'ascending'>;
 
 export type DeferredQuery = {
   readonly sessionId?: SessionId;
@@ -156,6 +164,8 @@ export type TenantReads = SessionRateReads & {
     readonly revoked: boolean;
   }>;
   sessions(query: SessionQuery): Promise<Session[]>;
+  /** The place of the `count`th session of a range; undefined where it has fewer. It bounds what a filtered list costs. */
+  sessionPlace(range: SessionRange, count: number): Promise<SessionPlace | undefined>;
   /** Sessions of a user of a foreign authorization server, the newest first, at most 20. */
   sessionsOfSubject(subjectHash: string): Promise<Session[]>;
   /** Of many sessions at once, for event streams. */

@@ -23,6 +23,13 @@ const MAX_LIMIT = 500;
 const BATCH = 26;
 /** Rows that one page may cost; a caller who may see little gets a short page and goes on from there. */
 const MAX_ROWS = 2_500;
+/**
+ * Sessions that a page may pass in the index, in steps: a filter that few sessions match gives a short page, whose `next` link goes
+ * on from there. The first step is enough for a page that fills at once.
+ */
+const VISITS = [600, 2_400, 7_000] as const;
+/** Another process may have created a session by a clock that is ahead. */
+const CLOCKS_DIFFER_MS = 3_600_000;
 /** Characters after which a page ends early. */
 const MAX_PAGE_LENGTH = 8 * 1024 * 1024;
 
@@ -81,33 +88,43 @@ export class ListSessions extends needs({ store: Store, clock: Clock, fetchedSes
     await fetchedSessions.settled(caller.tenantId);
     const now = clock.now();
     const reads = store.read(caller.tenantId);
-    const query = queryOf(caller, wanted);
+    const query = queryOf(caller, wanted, now);
     const sessions: Session[] = [];
     let length = 0;
-    let after = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
+    const start = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
+    let after = start;
     let limit = 0;
-    for (let read = 0; read < MAX_ROWS; read += limit) {
-      // Each row is to be opened: no more than the page and one that tells of the next, while all that are read belong to it.
-      limit = sessions.length === read ? Math.min(BATCH, wanted.limit + 1 - read) : BATCH;
-      const rows = await reads.sessions({ ...query, limit, ...(after !== undefined && { after }) });
-      for (const row of rows) {
-        if (isVisible(caller, row) && isStill(row, wanted.status, now)) {
-          const last = sessions.at(-1);
-          if (last !== undefined && (sessions.length === wanted.limit || length >= MAX_PAGE_LENGTH)) {
-            return { sessions, now, next: cursorAfter(last) };
+    let read = 0;
+    for (const visits of VISITS) {
+      const range = { ...query, ...(after !== undefined && { after }) };
+      // A name leads to its sessions by an index of its own.
+      const through = query.named === undefined ? await reads.sessionPlace(range, visits) : undefined;
+      for (; read < MAX_ROWS; read += limit) {
+        // Each row is to be opened: no more than the page and one that tells of the next, while all that are read belong to it.
+        limit = sessions.length === read ? Math.min(BATCH, wanted.limit + 1 - read) : BATCH;
+        const rows = await reads.sessions({ ...query, limit, ...defined({ after, through }) });
+        for (const row of rows) {
+          if (isVisible(caller, row) && isStill(row, wanted.status, now)) {
+            const last = sessions.at(-1);
+            if (last !== undefined && (sessions.length === wanted.limit || length >= MAX_PAGE_LENGTH)) {
+              return { sessions, now, next: cursorAfter(last) };
+            }
+            length += lengthOf(row.request) + lengthOf(row.outcome);
+            sessions.push(row);
           }
-          length += lengthOf(row.request) + lengthOf(row.outcome);
-          sessions.push(row);
+          after = { createdAt: row.createdAt, id: row.id };
         }
-        after = { createdAt: row.createdAt, id: row.id };
+        if (rows.length < limit) break;
       }
-      if (rows.length < limit) return { sessions, now };
+      if (read >= MAX_ROWS) break;
+      if (through === undefined) return { sessions, now };
+      after = through;
     }
-    return { sessions, now, next: cursorAt(after, sessions.at(-1), wanted.sort) };
+    return { sessions, now, next: cursorAt(start, after, sessions.at(-1), wanted.sort) };
   }
 }
 
-function queryOf(caller: TenantCaller, wanted: SessionListQuery): Omit<SessionQuery, 'limit'> {
+function queryOf(caller: TenantCaller, wanted: SessionListQuery, now: Date): Omit<SessionQuery, 'limit'> {
   return {
     kinds: visibleKinds(caller),
     ...defined({
@@ -115,6 +132,8 @@ function queryOf(caller: TenantCaller, wanted: SessionListQuery): Omit<SessionQu
       since: wanted.since,
       named: wanted.q === undefined ? undefined : namesIn(wanted.q),
     }),
+    // What is kept for a wallet after its session was removed is hidden, and stands at the time of its own end.
+    until: new Date(now.getTime() + CLOCKS_DIFFER_MS),
     ascending: wanted.sort === 'asc',
   };
 }
@@ -129,10 +148,13 @@ function cursorAfter(place: Place): string {
 }
 
 /**
- * Where reading stopped, without a word of a session that the caller must not know of: the beginning of its millisecond.
- * @param last on the page.
+ * Where reading stopped, without a word of a session that the caller must not know of: the beginning of its millisecond. Where more
+ * sessions than a page may pass have the same time (anonymous ones have that of their day), the place itself, so that the next
+ * page gets further.
+ * @param start where the page began. @param last on the page.
  */
 function cursorAt(
+  start: Place | undefined,
   stopped: Place | undefined,
   last: Session | undefined,
   sort: SessionListQuery['sort'],
@@ -141,7 +163,14 @@ function cursorAt(
   const time = stopped.createdAt.getTime();
   if (last?.createdAt.getTime() === time) return cursorAfter(last);
   // No id comes before none: in falling order the millisecond begins after the one above it.
-  return cursorAfter({ createdAt: new Date(sort === 'asc' ? time : time + 1), id: '' });
+  const rounded = { createdAt: new Date(sort === 'asc' ? time : time + 1), id: '' };
+  return cursorAfter(start === undefined || isBehind(rounded, start, sort) ? rounded : stopped);
+}
+
+function isBehind(one: Place, other: Place, sort: SessionListQuery['sort']): boolean {
+  const difference = one.createdAt.getTime() - other.createdAt.getTime();
+  if (difference !== 0) return sort === 'asc' ? difference > 0 : difference < 0;
+  return sort === 'asc' ? one.id > other.id : one.id < other.id;
 }
 
 function readCursor(cursor: string): Place {

@@ -4,12 +4,15 @@ import { EXPIRY_STATEMENTS } from '../../adapters/persistence/maintenance/expiry
 import { VISIT_DUE_SESSIONS } from '../../adapters/persistence/maintenance/retention.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Statement } from '../../adapters/persistence/statement.ts';
+import type { TenantCaller } from '../../application/caller.ts';
 import type { EventBus } from '../../application/ports/event-bus.ts';
 import type { ExpiryPlace, Maintenance } from '../../application/ports/maintenance.ts';
 import type { ServiceSettings } from '../../application/ports/settings.ts';
-import type { Store } from '../../application/ports/store.ts';
+import type { SessionQuery, Store } from '../../application/ports/store.ts';
 import { CleanUpSessions } from '../../application/sessions/clean-up-sessions.ts';
 import { ExpireSessions } from '../../application/sessions/expire-sessions.ts';
+import type { FetchedSessions } from '../../application/sessions/fetched-sessions.ts';
+import { ListSessions, SessionListQuery } from '../../application/sessions/sessions.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, openRaw, type TestDatabase } from '../support/databases.ts';
 import { aConfiguration, addList, addTenant, openOffer } from './store/builders.ts';
@@ -208,6 +211,67 @@ for (const kind of databases()) {
         expect(await left()).to.equal(0);
       });
     });
+
+    for (const [title, sameTime] of [
+      ['over the day', false],
+      ['at the same millisecond', true],
+    ] as const) {
+      it(`a list of the few failed sessions among many created ${title} reads a bounded number for each page`, async () => {
+        const now = Date.now();
+        await fill(25_000, now);
+        await raw.run(
+          `update sessions set status = 'failed', request = null where id in ('completed20', 'completed12000', 'completed24990')`,
+        );
+        if (sameTime) await raw.run(`update sessions set created_at = ${now - 1000}`);
+        const ranges: number[] = [];
+        const reads = store.read(tenantId);
+        const counted = {
+          ...reads,
+          sessionPlace: (...asked: Parameters<typeof reads.sessionPlace>) => {
+            ranges.push(asked[1]);
+            return reads.sessionPlace(...asked);
+          },
+          sessions: async (query: SessionQuery) => {
+            expect(query.through ?? (await reads.sessionPlace(query, 10_000)), 'within a range').to.satisfy(
+              (place: unknown) => query.through !== undefined || place === undefined,
+            );
+            return reads.sessions(query);
+          },
+        };
+        const list = new ListSessions({
+          store: { read: () => counted } as unknown as Store,
+          clock: { now: () => new Date(now) },
+          fetchedSessions: { settled: async () => {} } as unknown as FetchedSessions,
+        });
+        const caller = {
+          ...{ tenantId, clientId: 'c', roles: ['issuance:manage'] },
+          ...{ allowedPresentationConfigs: null, allowedIssuanceConfigs: null },
+        } as unknown as TenantCaller;
+        for (const sort of ['asc', 'desc'] as const) {
+          const found: string[] = [];
+          let pages = 0;
+          let cursor: string | undefined;
+          do {
+            ranges.length = 0;
+            const query = SessionListQuery.parse({
+              status: 'failed',
+              sort,
+              ...(cursor !== undefined && { cursor }),
+            });
+            const page = await list.execute(caller, query);
+            expect(
+              ranges.reduce((sum, count) => sum + count, 0),
+              'visited',
+            ).to.be.at.most(10_000);
+            found.push(...page.sessions.map(({ id }) => id));
+            cursor = page.next;
+            expect(++pages).to.be.at.most(9);
+          } while (cursor !== undefined);
+          expect(found.toSorted()).to.deep.equal(['completed12000', 'completed20', 'completed24990']);
+          expect(pages).to.be.at.least(3);
+        }
+      });
+    }
 
     describe('arithmetic of sizes, counts and times above 2^31', () => {
       if (kind.name === 'postgres') {

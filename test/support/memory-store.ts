@@ -176,6 +176,7 @@ const READS = namesOf<TenantReads>({
   sessionStanding: true,
   issuing: true,
   sessions: true,
+  sessionPlace: true,
   sessionCounts: true,
   sessionOutcomes: true,
   sessionsOfSubject: true,

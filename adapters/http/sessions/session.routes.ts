@@ -77,8 +77,8 @@ function plainRoutes({
       path: '/session',
       summary: 'List sessions',
       description:
-        'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page; a page of ' +
-        'long sessions holds fewer than `limit`.',
+        'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page. A page may hold fewer than ' +
+        '`limit` sessions, or none: long ones, or those of a filter that few sessions match. The list ends where there is no link.',
       query: SessionListQuery.extend({ values: Values }),
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {
