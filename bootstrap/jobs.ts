@@ -28,7 +28,7 @@ import { clockWarning } from './clock-check.ts';
 import { startRelay } from './relay.ts';
 import { find, obtain } from './wire.ts';
 
-type Job = {
+export type Job = {
   readonly name: string;
   /** Also run at once: somebody looks at what it finds. */
   readonly isEarly?: true;
@@ -81,15 +81,15 @@ const TENANTS = 100;
  */
 const BUDGET_MS = 20_000;
 
-/**
- * Maintenance that one instance at a time runs; each works in bounded batches and may run twice.
- * @param isScheduled false starts no timers. Tests use it: the timers follow the clock of the machine.
- * @returns what stops them, after the batches that are under way.
- */
-export function startJobs(
-  container: Container,
-  { isScheduled = true }: { readonly isScheduled?: boolean } = {},
-): () => Promise<void> {
+/** Logs what a batch did. @returns whether a batch that did so much was full. */
+const telling = (log: Log) => (done: string, counts: Readonly<Record<string, number>>) => {
+  const sum = Object.values(counts).reduce((all, count) => all + count, 0);
+  if (sum > 0) log.info(done, counts);
+  return sum >= BATCH;
+};
+
+/** All jobs of a service. They keep what they need from one run to the next. */
+export function jobsOf(container: Container): readonly Job[] {
   const { maintenance } = container.get(Store);
   const clock = container.get(Clock);
   const log = container.get(Log);
@@ -109,17 +109,12 @@ export function startJobs(
   const fulfilRevocations = obtain(container, FulfilRevocations);
   const removeEndedTenants = obtain(container, RemoveEndedTenants);
   const tellFallen = obtain(container, TellFallen);
-  /** @returns whether a batch that did so much was full. */
-  const tell = (done: string, counts: Readonly<Record<string, number>>) => {
-    const sum = Object.values(counts).reduce((all, count) => all + count, 0);
-    if (sum > 0) log.info(done, counts);
-    return sum >= BATCH;
-  };
+  const tell = telling(log);
   const pruneAuditLog = obtain(container, PruneAuditLog);
   let prunedTenant: TenantId | undefined;
   let seenTenant: TenantId | undefined;
   let followedPlace: FollowedPlace | undefined;
-  const jobs: readonly Job[] = [
+  return [
     {
       name: 'expire-sessions',
       everySeconds: 30,
@@ -245,6 +240,26 @@ export function startJobs(
       },
     },
   ];
+}
+
+/**
+ * Maintenance that one instance at a time runs; each works in bounded batches and may run twice.
+ * @param isScheduled false starts no timers. Tests use it: the timers follow the clock of the machine.
+ * @returns what stops them, after the batches that are under way.
+ */
+export function startJobs(
+  container: Container,
+  { isScheduled = true }: { readonly isScheduled?: boolean } = {},
+): () => Promise<void> {
+  const { maintenance } = container.get(Store);
+  const clock = container.get(Clock);
+  const log = container.get(Log);
+  const workQueue = find(container, WorkQueue);
+  const metrics = find(container, Metrics);
+  const renewTrustLists = obtain(container, RenewTrustLists);
+  const renewKeyChains = obtain(container, RenewKeyChains);
+  const tell = telling(log);
+  const jobs = jobsOf(container);
   /** What another process offered, or this one. */
   const work = async (task: Task): Promise<void> => {
     if (task.type === 'key-chains')

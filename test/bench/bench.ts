@@ -23,6 +23,7 @@ import { runNoisy } from './noisy-run.ts';
 import { type BenchOptions, readOptions, USAGE } from './options.ts';
 import { reportOn } from './report.ts';
 import { assertBuilt, type Variant } from './service-process.ts';
+import { describeStored, runStored, storedFaults } from './stored-run.ts';
 import type { DatabaseKind } from './world.ts';
 
 /** Measures the built service from outside; see `options.ts` for the arguments. */
@@ -45,9 +46,10 @@ type Mode = {
   readonly run: (kind: DatabaseKind, options: BenchOptions, outcome: Outcome) => Promise<void>;
 };
 
-function modeOf({ memory, against, grow, noisy, lists, strict }: BenchOptions): Mode {
+function modeOf({ memory, against, grow, noisy, lists, stored, strict }: BenchOptions): Mode {
   if (lists) return { name: 'lists', isStrict: true, run: runManyLists };
   if (grow.length > 0) return { name: 'growth', isStrict: true, run: runGrowing };
+  if (stored !== undefined) return { name: 'stored', isStrict: strict, run: runBackground };
   if (noisy) return { name: 'noisy', isStrict: strict, run: runNeighbours };
   if (memory) return { name: 'memory', isStrict: true, run: runMemories };
   if (against !== undefined) return { name: 'against', isStrict: true, run: comparing(against) };
@@ -82,6 +84,23 @@ async function runGrowing(kind: DatabaseKind, options: BenchOptions, outcome: Ou
   outcome.runs.push(run);
   outcome.faults.push(...growthFaults(run), ...wrongAnswers(run));
 }
+
+/** With few sessions stored and with many. */
+async function runBackground(
+  kind: DatabaseKind,
+  { stored = 0 }: BenchOptions,
+  outcome: Outcome,
+): Promise<void> {
+  const few = stored > FEW_STORED ? await runStored(kind, FEW_STORED) : undefined;
+  const many = await runStored(kind, stored);
+  if (many === undefined) return;
+  for (const run of few === undefined ? [many] : [few, many]) {
+    outcome.runs.push(run);
+    outcome.texts.push(describeStored(run));
+  }
+  outcome.faults.push(...storedFaults(few, many));
+}
+const FEW_STORED = 10_000;
 
 async function runNeighbours(kind: DatabaseKind, options: BenchOptions, outcome: Outcome): Promise<void> {
   const run = await runNoisy(kind, options);

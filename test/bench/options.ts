@@ -28,6 +28,8 @@ export type BenchOptions = {
   readonly noisy: boolean;
   /** Measure how long requests wait while many large trust lists are read. */
   readonly lists: boolean;
+  /** Measure background work with so many sessions stored. */
+  readonly stored: number | undefined;
   readonly quick: boolean;
   /** How many processes share the requests, each the next one. */
   readonly processes: number;
@@ -74,6 +76,9 @@ instead of the table:
   --noisy               how long 8 wallets of a tenant wait beside 200 of another one, which floods the service
   --lists               how long /health/live takes, and the peak memory, while 20 trust lists of 250 KiB in XML and 20 of
                         1.7 MiB in JSON are read at once; with --against <folder> the same of that service first
+  --stored              what each background job costs with 10,000 and with a million sessions stored and nothing due, how quickly
+                        backlogs go, and how long another tenant waits meanwhile; with --strict a miss is exit code 1
+    --sessions <n>      so many instead of a million
   --memory              10,000 presentations; exit code 1 when their memory stays behind`;
 
 const MIN_PAIRS = 5;
@@ -95,6 +100,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
       'grow-by': { type: 'string', multiple: true, default: [] },
       noisy: { type: 'boolean', default: false },
       lists: { type: 'boolean', default: false },
+      stored: { type: 'boolean', default: false },
+      sessions: { type: 'string' },
       profile: { type: 'string' },
       processes: { type: 'string', default: '1' },
       kms: { type: 'string', default: 'local' },
@@ -143,6 +150,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     grow: values.grow ? grownBy(split(values['grow-by'])) : [],
     noisy: values.noisy,
     lists: values.lists,
+    stored: values.stored ? whole('--sessions', values.sessions ?? '1000000', 1_000) : undefined,
     quick: values.quick,
     kms: oneOf(KEY_STORES, values.kms, 'key store'),
     profileFolder: values.profile,
