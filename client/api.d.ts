@@ -522,7 +522,7 @@ export interface paths {
     };
     /**
      * List sessions
-     * @description The newest first unless stated. The `Link` header with `rel="next"` leads to the next page; a page of long sessions holds fewer than `limit`.
+     * @description The newest first unless stated. The `Link` header with `rel="next"` leads to the next page. A page may hold fewer than `limit` sessions, or none: long ones, or those of a filter that few sessions match. The list ends where there is no link.
      *
      *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
