@@ -3143,7 +3143,7 @@ export interface components {
       readonly activeCertificate?: string;
       /** Format: date-time */
       readonly activeCertificateExpiry?: string;
-      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated. Null for no compromise */
       readonly compromisedAt?: string | null;
       readonly lastRotatedAt?: string | null;
       readonly previousKey?: components["schemas"]["PublicKey"] | null;
@@ -4205,8 +4205,8 @@ export interface components {
       activeCertificate: string;
       /** Format: date-time */
       activeCertificateExpiry: string;
-      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
-      compromisedAt: string | null;
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated. Null for no compromise */
+      compromisedAt?: string | null;
       rotationEnabled: boolean;
       rotationIntervalDays: number;
       certValidityDays: number;
@@ -5003,8 +5003,8 @@ export interface components {
       activeCertificate: string;
       /** Format: date-time */
       activeCertificateExpiry: string;
-      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
-      compromisedAt: string | null;
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated. Null for no compromise */
+      compromisedAt?: string | null;
       rotationEnabled: boolean;
       rotationIntervalDays: number;
       certValidityDays: number;
@@ -5066,8 +5066,8 @@ export interface components {
       activeCertificate: string;
       /** Format: date-time */
       activeCertificateExpiry: string;
-      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated */
-      compromisedAt: string | null;
+      /** @description Since when the active key is compromised: it signs nothing until the key chain is rotated. Null for no compromise */
+      compromisedAt?: string | null;
       rotationEnabled: boolean;
       rotationIntervalDays: number;
       certValidityDays: number;

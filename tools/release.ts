@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 
 const UNRELEASED = '## Unreleased';
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
@@ -56,8 +57,17 @@ export function withChartVersion(chart: string, version: string): string {
     .replace(/^appVersion: .*$/m, `appVersion: ${version}`);
 }
 
-/** `npm run release -- 0.3.0`: sets the version, writes the section of the changelog, and prints the tag. */
-function release(root: URL, version: string): void {
+/** Keeps the API document, whose requests the next releases have to accept. @returns the folder, relative to the root. */
+async function writeFixture(root: URL, version: string): Promise<string> {
+  const folder = `test/fixtures/releases/${version}`;
+  mkdirSync(new URL(folder, root), { recursive: true });
+  const { exactApiDocument } = await import('./api-document.ts');
+  writeFileSync(new URL(`${folder}/openapi.json.gz`, root), gzipSync(await exactApiDocument(), { level: 9 }));
+  return folder;
+}
+
+/** `npm run release -- 0.3.0`: sets the version, writes the section of the changelog and the API document, and prints the next steps. */
+async function release(root: URL, version: string): Promise<void> {
   const pathOf = (file: string) => new URL(file, root);
   const read = (file: string) => readFileSync(pathOf(file), 'utf8');
   const changes = execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' });
@@ -73,8 +83,11 @@ function release(root: URL, version: string): void {
     [chart]: withChartVersion(read(chart), version),
   };
   for (const [file, text] of Object.entries(files)) writeFileSync(pathOf(file), text);
-  console.log(`Version ${version} is written to ${Object.keys(files).join(', ')}. Next:
+  const fixture = await writeFixture(root, version);
+  console.log(`Version ${version} is written to ${Object.keys(files).join(', ')}, its API document to ${fixture}. Next:
 
+  copy the newest config folder of test/fixtures/releases to ${fixture}/config, and add what is new
+  git add ${fixture}
   git commit --all --message "release: ${version}"
   git tag v${version}`);
 }
@@ -84,7 +97,7 @@ if (process.argv[1]?.endsWith('release.ts') === true) {
     const [version, ...rest] = process.argv.slice(2);
     if (version === undefined || rest.length > 0)
       throw new ReleaseError('Usage: npm run release -- <version>');
-    release(new URL('../', import.meta.url), version);
+    await release(new URL('../', import.meta.url), version);
   } catch (error) {
     if (!(error instanceof ReleaseError)) throw error;
     console.error(error.message);

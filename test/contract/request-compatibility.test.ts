@@ -1,11 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { buildOpenApi } from '../../adapters/http/openapi.ts';
-import { Closers } from '../../bootstrap/closers.ts';
-import { openPlatform } from '../../bootstrap/platform.ts';
-import { collectRoutes } from '../../bootstrap/routes.ts';
-import { readSettings } from '../../config/settings.ts';
+import { exactApiDocument } from '../../tools/api-document.ts';
 import {
   type AllowedNarrowing,
   type ApiDocument,
@@ -46,21 +42,7 @@ describe('Requests that an earlier release accepted', () => {
   let present: ApiDocument;
 
   before(async () => {
-    const closers = new Closers();
-    const settings = readSettings({
-      DATABASE_URL: 'sqlite::memory:',
-      MASTER_SECRET: 'no secret here since nothing is sealed with it',
-      AUTH_CLIENT_ID: 'root',
-      AUTH_CLIENT_SECRET: 'nobody logs in with it',
-      LOG_LEVEL: 'silent',
-    });
-    const routes = collectRoutes(await openPlatform(settings, closers));
-    present = JSON.parse(
-      JSON.stringify(
-        buildOpenApi(routes, { publicUrl: 'http://localhost:3000', version: '0', isExact: true }),
-      ),
-    );
-    await closers.closeAll();
+    present = JSON.parse(await exactApiDocument());
   });
 
   /** Lines that the changelog lacks. */

@@ -39,7 +39,10 @@ export const KeyChainView = z
     compromisedAt: z.iso
       .datetime()
       .nullable()
-      .describe('Since when the active key is compromised: it signs nothing until the key chain is rotated'),
+      .optional()
+      .describe(
+        'Since when the active key is compromised: it signs nothing until the key chain is rotated. Null for no compromise',
+      ),
     rotationEnabled: z.boolean(),
     rotationIntervalDays: z.number().int(),
     certValidityDays: z.number().int(),
