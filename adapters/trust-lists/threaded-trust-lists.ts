@@ -117,12 +117,15 @@ export class ThreadedTrustLists extends TrustListReader {
 
   async #read(tenantId: string, job: Waiting): Promise<void> {
     this.#isReading = true;
+    const begun = this.#now();
     try {
       const { outcome, cpuMs } = await this.#thread.open(job);
       this.#budget.use(tenantId, cpuMs, this.#now());
       if ('opened' in outcome) job.resolve(outcome.opened);
       else job.reject(outcome.refusal);
     } catch (error) {
+      // A list that makes the thread fail costs its tenant the time that it took.
+      this.#budget.use(tenantId, this.#now() - begun, this.#now());
       job.reject(error);
     } finally {
       this.#isReading = false;

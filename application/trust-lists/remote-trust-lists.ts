@@ -153,6 +153,9 @@ export class TrustLists extends needs({
       ...{ signers: signers.anchors, now: this.ports.clock.now(), tenantId },
     });
     const now = this.ports.clock.now();
+    // A large list waits for its turn to be read, and may end meanwhile.
+    if (list.nextUpdate !== null && list.nextUpdate <= now)
+      throw new TrustListRefusal('outdated', 'NextUpdate has passed');
     const before = this.#lists.peek(key);
     const kept = before ?? (await this.ports.store.lists(tenantId).goodCopy(copyIdOf(uri, wanted.signers)));
     checkTerritory(kept?.list.territory, list.territory);

@@ -126,6 +126,27 @@ describe('ThreadedTrustLists', () => {
     expect(order[0]).to.match(/^[bc]: unavailable/);
   });
 
+  it('counts the time of a list whose thread fails as used by its tenant', async () => {
+    const failing = {
+      open: () => {
+        now += 2_000;
+        return Promise.reject(new Error('broken'));
+      },
+    };
+    lists = new ThreadedTrustLists({
+      ...{ thread: failing, inline: inlineTrustLists(), program: new URL('file:///none'), now: () => now },
+      budget: { milliseconds: 1_000, perMs: 60_000 },
+    });
+    const fail = (tenant: string) =>
+      lists
+        .open(xml(10 * KIBIBYTE), { signers: [], now: NOW, tenantId: tenant as TenantId })
+        .catch(() => void order.push(tenant));
+    await Promise.all([fail('busy'), fail('other')]);
+    void fail('busy');
+    await settle();
+    expect(order, 'the second list of the tenant waits').to.deep.equal(['busy', 'other']);
+  });
+
   it('rejects the list whose thread fails, and opens the next one', async () => {
     const failing = {
       open: (job: Job) =>

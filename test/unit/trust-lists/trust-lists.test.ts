@@ -3,6 +3,11 @@ import { expect } from 'chai';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
+import {
+  type OpenedList,
+  type ReadingOptions,
+  TrustListReader,
+} from '../../../application/ports/trust-list-reader.ts';
 import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../../../application/trust-lists/verify-trust-list.ts';
@@ -35,6 +40,15 @@ class RecordingLog extends Log {
   override error(): void {}
 }
 
+/** Opens lists after a wait, as one does whose turn is late. */
+class WaitingReader extends TrustListReader {
+  override async open(bytes: Uint8Array, options: ReadingOptions): Promise<OpenedList> {
+    const opened = await inlineTrustLists().open(bytes, options);
+    clock.time += 10 * MINUTE;
+    return opened;
+  }
+}
+
 const OTHER = 'other' as TenantId;
 
 let store: MemoryStore;
@@ -59,14 +73,14 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
       : { status: 200, contentType: 'application/jwt', body, ...(isList ? {} : options) };
 }
 
-function startProcess(): TrustLists {
+function startProcess(trustListReader: TrustListReader = inlineTrustLists()): TrustLists {
   const eventBus = new InProcessEventBus();
   const ports = {
     store,
     remote,
     clock,
     log,
-    trustListReader: inlineTrustLists(),
+    trustListReader,
   };
   const settings = new FakeSettings();
   const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus, clock });
@@ -354,6 +368,14 @@ describe('A trust list', () => {
       clock.time += 101_000;
       expect(await read()).to.equal('outdated');
       expect(remote.calls).to.have.length(2);
+    });
+    it('not when it ended while it waited to be read', async () => {
+      lists = startProcess(new WaitingReader());
+      publish({ scheme: { NextUpdate: iso(9 * 60) } });
+      expect(await read()).to.equal('outdated');
+      publish({ scheme: { NextUpdate: iso(11 * 60) }, sequenceNumber: 2 });
+      clock.time += 15_000;
+      expect(await read()).to.equal('Wallet Provider');
     });
     it('away for 15 seconds after a failure', async () => {
       publish(new RemoteError('timeout', 'late'));
