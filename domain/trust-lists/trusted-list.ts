@@ -36,6 +36,8 @@ const VERSIONS = ['5', '6'];
 const MAX_SERVICES = 5_000;
 /** Extensions that may be critical: they say more about a service, and nothing against it (section 5.5.9.4). */
 const UNDERSTOOD = new Set(['AdditionalServiceInformation']);
+/** Values of `Critical`; without it an extension is not critical. Any other value counts as true. */
+const NOT_CRITICAL = new Set(['', 'false', '0']);
 
 /**
  * Reads a verified list in XML (ETSI TS 119 612) part by part, so that no tree of the whole list is needed. Of the services it
@@ -86,11 +88,13 @@ export class TrustedListReader {
     }
   }
 
-  /** @throws TrustListRefusal `malformed`, `version`, `from_the_future`, `outdated`. */
+  /** @throws TrustListRefusal `malformed`, `version`, `critical_extension`, `from_the_future`, `outdated`. */
   finish(): TrustList {
     const [scheme, ...more] = this.#schemes;
     if (scheme === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'SchemeInformation');
     if (!VERSIONS.includes(one(scheme, 'TSLVersionIdentifier').text)) throw new TrustListRefusal('version');
+    if (hasUnknownCritical(scheme, 'SchemeExtensions'))
+      throw new TrustListRefusal('critical_extension', 'SchemeExtensions');
     const issuedAt = readDateTime(one(scheme, 'ListIssueDateTime').text, 'ListIssueDateTime');
     if (issuedAt.getTime() > this.#now.getTime() + SKEW_SECONDS * 1000) {
       throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
@@ -204,6 +208,8 @@ function readProvider({
   const names = textsOf(information, 'TSPName');
   const [name] = names;
   if (name === undefined) throw new TrustListRefusal('malformed', 'TSPName');
+  if (services.length > 0 && hasUnknownCritical(information, 'TSPInformationExtensions'))
+    throw new TrustListRefusal('critical_extension', 'TSPInformationExtensions');
   const country = all(information, 'TSPAddress')
     .flatMap((address) => all(address, 'PostalAddresses'))
     .flatMap((addresses) => all(addresses, 'PostalAddress'))
@@ -254,13 +260,16 @@ function readFormerState(instance: ListElement): FormerState {
 }
 
 function isBeyondUs(information: ListElement): boolean {
-  const extensions = all(information, 'ServiceInformationExtensions').flatMap((list) =>
-    all(list, 'Extension'),
-  );
+  return hasUnknownCritical(information, 'ServiceInformationExtensions');
+}
+
+/** Whether a list of extensions has a critical one that is not understood. One without an element says nothing that is. */
+function hasUnknownCritical(parent: ListElement, name: string): boolean {
+  const extensions = all(parent, name).flatMap((list) => all(list, 'Extension'));
   return extensions.some(
     ({ attributes, children }) =>
-      ['true', '1'].includes(attributes.get('Critical') ?? '') &&
-      !children.every(({ name }) => UNDERSTOOD.has(name)),
+      !NOT_CRITICAL.has((attributes.get('Critical') ?? '').trim()) &&
+      !(children.length > 0 && children.every((child) => UNDERSTOOD.has(child.name))),
   );
 }
 

@@ -162,6 +162,33 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     );
   });
 
+  it('rejects critical extensions that are not understood, of a service, a provider and the scheme', async () => {
+    const list = xmlList({ services: services(issuer.certificate) });
+    const extended = (parent: string, name: string, content: string, critical: string) =>
+      signXml(
+        list.replace(
+          `</tsl:${parent}>`,
+          `<tsl:${name}><tsl:Extension Critical="${critical}">${content}</tsl:Extension></tsl:${name}></tsl:${parent}>`,
+        ),
+        operator,
+      );
+    const ofService = (content: string, critical = 'true') =>
+      vouched(extended('ServiceInformation', 'ServiceInformationExtensions', content, critical));
+    expect(await ofService('a condition as text'), 'without an element').to.deep.equal([]);
+    expect(await ofService('<tsl:Unheard/>', ' true '), 'white space').to.deep.equal([]);
+    expect(await ofService('<tsl:Unheard/>', 'TRUE'), 'no boolean').to.deep.equal([]);
+    expect(await ofService('a remark', '0')).to.have.length(1);
+    for (const [parent, name] of [
+      ['SchemeInformation', 'SchemeExtensions'],
+      ['TSPInformation', 'TSPInformationExtensions'],
+    ] as const) {
+      expect(await fault(extended(parent, name, '<tsl:Unheard/>', 'true'))).to.equal(
+        `critical_extension: ${name}`,
+      );
+      expect(await fault(extended(parent, name, '<tsl:Unheard/>', 'false'))).to.equal('taken');
+    }
+  });
+
   it('are refused out of their time, of another kind, and without a number', async () => {
     expect(await fault(signed({ nextUpdate: '2026-06-01T11:59:59Z' }))).to.match(/^outdated/);
     expect(await fault(signed({ issuedAt: '2026-06-01T13:00:00Z' }))).to.match(/^from_the_future/);
