@@ -20,17 +20,28 @@ export const STALLED_MS = 120_000;
 const STALL_CHECK_MS = 30_000;
 /** Requests of one connection that wait for the one before them. A client that sends more at once loses its connection. */
 export const MAX_PIPELINED = 100;
+/**
+ * Bytes of the headers and bodies of these requests, which are in memory and not part of BODY_MEMORY yet. Node stops reading a
+ * connection only when one body alone exceeds 64 KiB.
+ */
+export const MAX_PIPELINED_BYTES = 256 * 1024;
 
 /** `keepAliveSeconds`: how long an idle connection stays open. */
 export type ConnectionLimits = { readonly maxConnections: number; readonly keepAliveSeconds: number };
+
+type WaitingRequest = {
+  readonly request: IncomingMessage;
+  readonly headerBytes: number;
+  readonly begin: () => void;
+};
 
 type Connection = {
   /** The response that was begun last. */
   latest: ServerResponse | undefined;
   /** The response that is being made. */
   serving: ServerResponse | undefined;
-  /** Begin the requests that arrived meanwhile. */
-  readonly waiting: (() => void)[];
+  /** The requests that arrived meanwhile. */
+  readonly waiting: WaitingRequest[];
   /** How far the client had read when it was looked at last, and since when it has not read further. */
   progress: string | undefined;
   progressAt: number;
@@ -170,11 +181,12 @@ export class HttpServer {
       if (connection.latest === response) connection.latest = undefined;
       if (connection.serving !== response) return;
       connection.serving = undefined;
-      connection.waiting.shift()?.();
+      connection.waiting.shift()?.begin();
     });
     if (connection.serving === undefined) begin();
-    else if (connection.waiting.length < MAX_PIPELINED) connection.waiting.push(begin);
-    else request.socket.destroy();
+    else if (mayWait(connection)) {
+      connection.waiting.push({ request, headerBytes: request.rawHeaders.join('').length, begin });
+    } else request.socket.destroy();
   }
 
   #note(response: ServerResponse, connection: Connection | undefined): void {
@@ -198,6 +210,16 @@ export class HttpServer {
       );
     });
   }
+}
+
+/** Whether one more request may wait. Its own body comes after it, and counts for the next one. */
+function mayWait({ waiting }: Connection): boolean {
+  if (waiting.length >= MAX_PIPELINED) return false;
+  const bytes = waiting.reduce(
+    (sum, { request, headerBytes }) => sum + headerBytes + request.readableLength,
+    0,
+  );
+  return bytes <= MAX_PIPELINED_BYTES;
 }
 
 /**

@@ -57,6 +57,44 @@ describe('A connection', () => {
     expect(begun).to.equal(1);
   });
 
+  for (const [part, header, body] of [
+    ['bodies', 10, 60_000],
+    ['headers', 15_000, 10],
+  ] as const)
+    it(`is closed when the ${part} of the requests that wait have more bytes than one connection may have`, async () => {
+      let begun = 0;
+      await open(() => {
+        begun++;
+      });
+      const head = `Host: localhost\r\nX-Filler: ${'h'.repeat(header)}\r\nContent-Length: ${body}\r\n`;
+      socket.write(`${requests(1)}${`POST / HTTP/1.1\r\n${head}\r\n${'b'.repeat(body)}`.repeat(40)}`);
+      await ended();
+      expect(begun).to.equal(1);
+    });
+
+  it('serves a body that came while the request before was served', async () => {
+    const body = 'b'.repeat(200_000);
+    await open((request, response) => {
+      let length = 0;
+      const finish = () => response.end(`${request.url}: ${length}.`);
+      if (request.method === 'GET') setImmediate(finish);
+      else
+        request
+          .on('data', (chunk: Buffer) => {
+            length += chunk.length;
+          })
+          .once('end', finish);
+    });
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    const post = `POST /1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    socket.write(`${requests(1)}${post}${requests(1)}`);
+    while (text.split('/0: 0.').length < 3) await turn();
+    expect(text).to.include('/1: 200000.');
+  });
+
   it('begins no request that waited when the client has left', async () => {
     let begun = 0;
     let isClosed = false;
