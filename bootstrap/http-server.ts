@@ -173,7 +173,8 @@ export class HttpServer {
       return;
     }
     const begin = () => {
-      if (request.socket.destroyed) return;
+      // Once the connection ends nothing is served any more (RFC 9112 section 9.6): the client would get no response.
+      if (request.socket.destroyed || request.socket.writableEnded) return;
       connection.serving = response;
       listen(request, response);
     };

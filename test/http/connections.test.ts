@@ -95,6 +95,19 @@ describe('A connection', () => {
     expect(text).to.include('/1: 200000.');
   });
 
+  it('begins no request that waited for a response after which the connection ends', async () => {
+    const begun: (string | undefined)[] = [];
+    await open((request, response) => {
+      begun.push(request.url);
+      response.setHeader('Connection', 'close');
+      setImmediate(() => response.end());
+    });
+    socket.resume();
+    socket.write(requests(3));
+    await ended();
+    expect(begun).to.deep.equal(['/0']);
+  });
+
   it('begins no request that waited when the client has left', async () => {
     let begun = 0;
     let isClosed = false;
