@@ -55,6 +55,7 @@ export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'status-list-config',
   'status-lists',
   'tenant',
+  'tenant-removal',
   'trust',
   'trust-list',
   'verifier',

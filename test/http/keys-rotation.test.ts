@@ -56,7 +56,7 @@ describe('The rotation of keys', () => {
   it('brings a new key under the same authority, and shows the one before', async () => {
     const before = await chainOf();
     const after = await rotate();
-    expect(after).to.deep.equal({ ...(await chainOf()), warnings: [] });
+    expect(after).to.deep.equal({ ...(await chainOf()), affectedKeyChains: [], warnings: [] });
     expect(after).to.deep.include({
       rootCertificate: before.rootCertificate,
       previousKey: before.activeKey,

@@ -144,6 +144,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'DELETE /cache/trust-list': nothing,
   'DELETE /cache/status-list': nothing,
   'GET /tenant': nothing,
+  'GET /tenant-removal': nothing,
   'GET /tenant/:id': { request: tenant },
   'POST /tenant': { request: (_, fresh) => ({ json: { id: fresh, name: 'Fresh' } }) },
   'PATCH /tenant/:id': { request: (ids) => ({ ...tenant(ids), json: { description: 'Changed' } }) },
