@@ -4520,7 +4520,7 @@ export interface components {
       typeMetadata: ("off" | "enforced") | null;
       /** @description Null: off */
       certificateRevocation: ("off" | "if-available" | "required") | null;
-      /** @description As it holds under the profile of the tenant on the same device. With true that was written there is no crossDeviceUri */
+      /** @description As it was written. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri */
       requireResponseCode: boolean | null;
       /** @description Null: disclosed */
       values: ("disclosed" | "requested") | null;
@@ -4633,7 +4633,7 @@ export interface components {
       typeMetadata: ("off" | "enforced") | null;
       /** @description Null: off */
       certificateRevocation: ("off" | "if-available" | "required") | null;
-      /** @description As it holds under the profile of the tenant on the same device. With true that was written there is no crossDeviceUri */
+      /** @description As it was written. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri */
       requireResponseCode: boolean | null;
       /** @description Null: disclosed */
       values: ("disclosed" | "requested") | null;
@@ -6500,7 +6500,20 @@ export interface operations {
   };
   listTenantRemovals: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description Entries of a page; all unless stated
+         * @example 20
+         */
+        limit?: number;
+        /** @description From the `next` link of the page before */
+        cursor?: string;
+        /**
+         * @description By id; as the list says unless stated
+         * @example asc
+         */
+        sort?: "asc" | "desc";
+      };
       header?: never;
       path?: never;
       cookie?: never;
@@ -6510,6 +6523,8 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
+          /** @description With `rel="next"` the address of the next page; absent on the last one */
+          Link?: string;
           [name: string]: unknown;
         };
         content: {

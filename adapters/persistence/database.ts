@@ -91,7 +91,7 @@ export class DatabaseNotReady extends Error {
   constructor(state: 'empty' | 'behind') {
     super(
       state === 'empty'
-        ? 'the database is empty: no service has been started on it. See that DATABASE_URL names the right one; the first start makes the tables, or run "npx vidimus migrate"'
+        ? 'the database is empty: no service has been started on it. See that DATABASE_URL names the right one, and run "npx vidimus migrate" to create the tables; with MIGRATE=on the first start creates them'
         : 'the database is of an older release; start the service of this one once with MIGRATE=on, or run "npx vidimus migrate", then try again',
     );
     this.state = state;

@@ -77,7 +77,7 @@ describe('The examples of the API document', () => {
     examples.answered['client secret'] = body.clients[0].secret;
     ({ access_token: token } = (await open('createAccessToken')).body);
     examples.answered['access token'] = token;
-    for (const name of ['listTenants', 'getTenant', 'updateTenant', 'listSettings'])
+    for (const name of ['listTenants', 'listTenantRemovals', 'getTenant', 'updateTenant', 'listSettings'])
       await open(name, { token: root });
     await all(
       'createClient',

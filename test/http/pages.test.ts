@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Populated, populate } from '../support/populated.ts';
-import { startTestService, type TestService } from '../support/test-service.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 /** What names an entry, in the order in which it is looked for. */
 const NAMES = ['sequence', 'transactionId', 'clientId', 'id', 'name', 'index'];
@@ -26,6 +26,8 @@ describe('Lists of the administration', () => {
     world = await populate(service, 'acme');
     await populate(service, 'bravo');
     root = await service.rootToken();
+    await createTenant(service, 'removed');
+    expect((await service.call('DELETE', '/tenant/removed', { token: root })).status).to.equal(200);
     for (const clientId of ['one', 'two', 'three']) {
       const json = { clientId, roles: ['issuance:offer'] };
       expect((await service.call('POST', '/client', { token: world.token, json })).status).to.equal(201);
@@ -55,7 +57,7 @@ describe('Lists of the administration', () => {
     expect(operations.map(({ path }) => path).toSorted()).to.deep.equal([
       ...['/audit-log', '/certs', '/client', '/issuer/credentials', '/issuer/deferred', '/key', '/key-chain'],
       ...['/key-chain/providers', '/session', '/session/{id}/statuses', '/settings', '/status-lists'],
-      ...['/tenant', '/trust-list'],
+      ...['/tenant', '/tenant-removal', '/trust-list'],
       ...['/trust-list/{id}/versions', '/trust/forecast', '/trust/lists', '/verifier/config'],
     ]);
     for (const { path, operation } of operations) {

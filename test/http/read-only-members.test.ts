@@ -18,7 +18,7 @@ const SHIFTING = [
     'jwt',
     'key',
   ],
-  ...['activeKey', 'activeCertificate', 'activeCertificateExpiry', 'lastRotatedAt'],
+  ...['activeKey', 'activeCertificate', 'activeCertificateExpiry', 'compromisedAt', 'lastRotatedAt'],
   ...['previousKey', 'previousCertificate', 'previousKeyExpiry', 'previousKeys'],
 ];
 

@@ -116,6 +116,7 @@ describe('the round trips to PostgreSQL', () => {
         session: () => shop.call('GET', `/session/${session}`),
       };
     });
-    expect(trips).to.deep.equal({ request: 1, 'fetching the request': 1, response: 1, session: 1 });
+    // The issuer is another tenant of the service, so whether its keys are compromised is read as well.
+    expect(trips).to.deep.equal({ request: 1, 'fetching the request': 1, response: 2, session: 1 });
   });
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
 import {
   CreateTenant,
   DeleteTenant,
@@ -9,8 +10,9 @@ import {
 } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
+import { ListQuery, pageOf } from '../page-of.ts';
 import { resourceRoutes } from '../resource-routes.ts';
-import { families, family, reply, route } from '../route.ts';
+import { families, family, route } from '../route.ts';
 import { TenantConfiguration, TenantRemovalView, toTenantView, WrittenTenantView } from './tenant.view.ts';
 
 const params = z.object({
@@ -35,29 +37,35 @@ const tenant = resourceRoutes({
   key: (found) => found.tenant.id,
 });
 
-const removalRoutes = family({ listRemovals: ListTenantRemovals }, ({ listRemovals }) => [
-  route({
-    tag: 'Tenants',
-    surface: 'admin',
-    access: { service: ['tenants:manage'] },
-    method: 'get',
-    path: '/tenant-removal',
-    summary: 'List removed tenants whose data is still being removed',
-    description: 'A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.',
-    responses: { 200: z.array(TenantRemovalView) },
-    async handle() {
-      const removals = await listRemovals.execute();
-      return reply(
-        200,
-        removals.map(({ tenantId, since, removedRows }) => ({
-          id: tenantId,
-          since: since.toISOString(),
-          removedRows,
-        })),
-      );
-    },
-  }),
-]);
+const removalRoutes = family(
+  { listRemovals: ListTenantRemovals, settings: ServiceSettings },
+  ({ listRemovals, settings }) => [
+    route({
+      tag: 'Tenants',
+      surface: 'admin',
+      access: { service: ['tenants:manage'] },
+      method: 'get',
+      path: '/tenant-removal',
+      summary: 'List removed tenants whose data is still being removed',
+      description: 'A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.',
+      query: ListQuery,
+      responses: { 200: z.array(TenantRemovalView) },
+      async handle({ query }) {
+        return pageOf({
+          all: await listRemovals.execute(),
+          query,
+          address: `${settings.publicUrl}/tenant-removal`,
+          keyOf: ({ tenantId }) => tenantId,
+          toView: ({ tenantId, since, removedRows }) => ({
+            id: tenantId,
+            since: since.toISOString(),
+            removedRows,
+          }),
+        });
+      },
+    }),
+  ],
+);
 
 /** Tenants, for accounts that manage the service. */
 export const tenantRoutes = families(

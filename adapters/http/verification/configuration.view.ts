@@ -63,7 +63,7 @@ export const PresentationConfigurationView = z
       .boolean()
       .nullable()
       .describe(
-        'As it holds under the profile of the tenant on the same device. With true that was written there is no crossDeviceUri',
+        'As it was written. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri',
       ),
     values: z.enum(['disclosed', 'requested']).nullable().describe('Null: disclosed'),
     createdAt: z.iso.datetime(),
@@ -82,7 +82,7 @@ export function toConfigurationView(configuration: PresentationConfiguration, te
       ...configuration,
       tenant: toTenantReference(tenant),
       dcApiProtocols,
-      requireResponseCode: configuration.requireResponseCode ?? (tenant.profile === null ? null : true),
+      requireResponseCode: configuration.requireResponseCode ?? null,
       trustAnchors: trustAnchors.map(withKeyReferences),
     }),
   );
