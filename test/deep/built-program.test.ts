@@ -86,7 +86,7 @@ describe('the program that npm start runs', () => {
     for (const file of [
       'bootstrap/workers/worker.js',
       'adapters/kms/pkcs11/session-worker.js',
-      'adapters/xml/xml-worker.js',
+      'bootstrap/workers/trust-list-thread.js',
     ])
       expect(existsSync(join(tree, 'dist', file)), file).to.equal(true);
     const parts = readdirSync(join(tree, 'dist/parts'));

@@ -18,11 +18,11 @@ describe('Schemas of customers', () => {
     }
   };
   const quickly = <T>(work: () => T): T => {
-    // Processor time: what else the machine does is nobody's fault here.
+    // Processor time, which grows with what else the machine does too. A pattern that backtracks without end takes years.
     const began = process.cpuUsage();
     const result = work();
     const { user, system } = process.cpuUsage(began);
-    expect((user + system) / 1000).to.be.lessThan(600);
+    expect((user + system) / 1000).to.be.lessThan(10_000);
     return result;
   };
   before(() => compile({ pattern: '^a$' }));
