@@ -35,7 +35,9 @@ export class PgBouncer {
     const { hostname, port: serverPort, username, password, pathname } = new URL(database);
     const file = join(folder, 'pgbouncer.ini');
     const user = decodeURIComponent(username);
-    const server = `host=${hostname} port=${serverPort || 5432} user=${user} password=${decodeURIComponent(password)}`;
+    // An empty password makes the whole line invalid.
+    const secret = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
+    const server = `host=${hostname} port=${serverPort || 5432} user=${user}${secret}`;
     const lines = [
       '[databases]',
       `* = ${server}`,
