@@ -88,7 +88,7 @@ async function release(root: URL, version: string): Promise<void> {
 
   copy the newest config folder of test/fixtures/releases to ${fixture}/config, and add what is new
   git add ${fixture}
-  git commit --all --message "release: ${version}"
+  git commit --all --message "release: publish ${version}"
   git tag v${version}`);
 }
 
