@@ -215,6 +215,57 @@ describe('a compromised public key', () => {
     });
   }
 
+  /** Certificate of the signer in a JWS that the service publishes, DER in standard base64. */
+  const signerIn = (text: string): string =>
+    JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()).x5c[0];
+  const certificateOf = async (name: string) => (await chain(name)).active.certificates[0] ?? '';
+
+  it('signs no request object that a wallet fetches afterwards, also of a session that was open before', async () => {
+    await take('access', { usages: ['access'] });
+    const former = await certificateOf('access');
+    const body = { id: id('ask'), dcql_query: { credentials: [CARD_QUERY] }, accessKeyChainId: id('access') };
+    await made('/verifier/config', body);
+    const ask = async () =>
+      new URL(
+        (await made('/verifier/offer', { response_type: 'uri', requestId: id('ask') })).uri,
+      ).searchParams.get('request_uri') ?? '';
+    const [fetched, unfetched] = [await ask(), await ask()];
+    const before = await world.service.call('GET', fetched);
+    expect([before.status, signerIn(before.text)]).to.deep.equal([200, former]);
+    await compromise('access');
+    for (const address of [fetched, unfetched]) {
+      const answer = await world.service.call('GET', address);
+      if (answer.status === 200) expect(signerIn(answer.text)).to.not.equal(former);
+      else expect(answer.status, answer.text).to.be.oneOf([404, 410]);
+    }
+    const later = await world.service.call('GET', await ask());
+    expect([later.status, signerIn(later.text)]).to.deep.equal([200, await certificateOf('access')]);
+  });
+
+  it('signs no status list that is fetched half a second later', async () => {
+    await take('list', { usages: ['statusList'] });
+    const former = await certificateOf('list');
+    const { uri } = await made('/status-lists', { certId: id('list') });
+    const fetched = async (accept: string) => world.service.call('GET', uri, { headers: { Accept: accept } });
+    expect(signerIn((await fetched('application/statuslist+jwt')).text)).to.equal(former);
+    await compromise('list');
+    // A process looks twice a second whether a list has changed.
+    let answer = await fetched('application/statuslist+jwt');
+    while (signerIn(answer.text) === former) answer = await fetched('application/statuslist+jwt');
+    expect([answer.status, signerIn(answer.text)]).to.deep.equal([200, await certificateOf('list')]);
+  });
+
+  it('signs no trust list that is fetched afterwards', async () => {
+    await take('trust', { usages: ['trustList'] });
+    const former = await certificateOf('trust');
+    await made('/trust-list', { id: id('issuers'), keyChainId: id('trust'), entities: [] });
+    const fetched = () => world.service.call('GET', `/shop/trust-list/${id('issuers')}`);
+    expect(signerIn((await fetched()).text)).to.equal(former);
+    await compromise('trust');
+    const answer = await fetched();
+    expect([answer.status, signerIn(answer.text)]).to.deep.equal([200, await certificateOf('trust')]);
+  });
+
   it('is reported to the operator when another tenant signs with it, and not to the tenants', async () => {
     await take('first');
     await take('first', {}, 'rival');
