@@ -3,12 +3,18 @@ import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 
 /** What the value of one setting may be, as it stands in the environment. */
-export const wholeNumber = (minimum: number, maximum: number) =>
-  z
+export const wholeNumber = (minimum: number, maximum: number) => {
+  const message = `a whole number, without a unit, between ${minimum} and ${maximum}`;
+  return z
     .string()
-    .regex(/^\d+$/, 'a whole number, without a unit')
+    .regex(/^\d+$/, message)
     .transform(Number)
-    .refine((value) => value >= minimum && value <= maximum, `between ${minimum} and ${maximum}`);
+    .refine((value) => value >= minimum && value <= maximum, message);
+};
+
+/** One of some words. The error names them. */
+export const oneOf = <const Word extends string>(words: readonly [Word, ...Word[]]) =>
+  z.enum(words, { error: `one of ${words.join(', ')}` });
 
 export const ratio = z
   .string()

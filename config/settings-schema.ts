@@ -8,6 +8,7 @@ import {
   databaseUrl,
   duration,
   masterSecret,
+  oneOf,
   proxies,
   publicUrl,
   wholeNumber,
@@ -19,8 +20,7 @@ import {
  * the table of docs/settings.md is made of them.
  */
 export const SettingsSchema = z.object({
-  NODE_ENV: z
-    .enum(['production', 'development', 'test'])
+  NODE_ENV: oneOf(['production', 'development', 'test'])
     .optional()
     .describe(
       '`production`, `development` or `test`. In production nothing is generated at the start, and PUBLIC_URL must be https',
@@ -82,8 +82,7 @@ export const SettingsSchema = z.object({
     .describe(
       'Address of the same PostgreSQL database for a user who may create tables; `npx vidimus migrate` alone uses it. Default: DATABASE_URL',
     ),
-  MIGRATE: z
-    .enum(['on', 'off'])
+  MIGRATE: oneOf(['on', 'off'])
     .default('on')
     .describe(
       '`on`: a start creates the tables and brings them up to date. `off`: a start fails if they are not up to date, and names `npx vidimus migrate`',
@@ -126,8 +125,7 @@ export const SettingsSchema = z.object({
     .default(86_400)
     .describe('Seconds that a session lives unless the tenant says otherwise'),
   STATUS_CAPACITY: wholeNumber(100, 10_000_000).default(100_000).describe('Entries of a new status list'),
-  STATUS_BITS: z
-    .enum(['1', '2', '4', '8'])
+  STATUS_BITS: oneOf(['1', '2', '4', '8'])
     .transform((bits) => Number(bits) as 1 | 2 | 4 | 8)
     .default(1)
     .describe('Bits per status list entry'),
@@ -207,8 +205,7 @@ export const SettingsSchema = z.object({
     .describe(
       'Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/configuration-files.md',
     ),
-  LOG_LEVEL: z
-    .enum(['debug', 'info', 'warn', 'error', 'silent'])
+  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe log line that is written'),
   ...MONITORING,

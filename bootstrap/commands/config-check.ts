@@ -36,6 +36,10 @@ try {
     }
     if (withheld.length > 0)
       console.error(`${folder}: ${withheld.length} warnings about files that are not imported`);
+    if (documents.size === 0)
+      console.error(
+        `warning: ${folder} has no tenant. A tenant is a folder with tenant.json: ${folder}/<tenant>/tenant.json`,
+      );
     console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
   } else {
     const ofFiles = faults.filter(({ file }) => file !== '');

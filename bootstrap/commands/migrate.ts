@@ -35,7 +35,10 @@ async function migrate(user: string | undefined): Promise<void> {
   const url = read.data;
   if (user !== undefined && dialectOf(url) !== 'postgres')
     throw new Error('--grant-to is for PostgreSQL; a SQLite file has no users');
-  const database = await openDatabase({ url, poolSize: 2 });
+  const database = await openDatabase({ url, poolSize: 2 }).catch((error: Error) => {
+    // The store names the setting of the service.
+    throw new Error(error.message.replace(/^DATABASE_URL:/, `${name}:`), { cause: error });
+  });
   await database.close();
   console.log(`${placeOf(url)} has the tables of release ${currentRelease().version}`);
   if (user === undefined) return;

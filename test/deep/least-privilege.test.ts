@@ -75,6 +75,19 @@ describe('a PostgreSQL user who may not create tables', () => {
     expect(ended.stderr).to.include('no_such_user').and.include('does not exist');
   });
 
+  it('names DATABASE_MIGRATION_URL when the migration command cannot reach that address', async () => {
+    const nowhere = 'postgres://owner:secret-of-the-owner@localhost:1/vidimus';
+    const { code, stderr } = await migrate({
+      DATABASE_MIGRATION_URL: nowhere,
+      DATABASE_URL: database?.url ?? '',
+    });
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/DATABASE_MIGRATION_URL: postgres:\/\/localhost:1\/vidimus does not answer/);
+    expect(stderr)
+      .to.not.include('secret-of-the-owner')
+      .and.not.match(/[^_]DATABASE_URL/);
+  });
+
   it('passes the contract of the store', function () {
     this.timeout(600_000);
     const { status, stdout } = spawnSync(

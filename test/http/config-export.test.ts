@@ -328,6 +328,19 @@ describe('Configuration files that are checked without a service', () => {
   const tenantWith = (kms: string) => `${FILES['acme/tenant.yaml']}kms: ${kms}\n`;
   const KEY_PROVIDERS = { default: 'local', providers: { local: { type: 'local' }, house: VAULT } };
 
+  it('passes for a folder without a tenant, and warns where the check looked for one', async () => {
+    const empty = new ConfigFolder();
+    try {
+      const { code, stderr } = await run('config-check', [empty.path], SECRETS);
+      expect([code, stderr.trim()]).to.deep.equal([
+        0,
+        `warning: ${empty.path} has no tenant. A tenant is a folder with tenant.json: ${empty.path}/<tenant>/tenant.json`,
+      ]);
+    } finally {
+      empty.remove();
+    }
+  });
+
   it('may name key providers of KMS_CONFIG, which the check does not call', async () => {
     folder.write({ 'acme/tenant.yaml': tenantWith('house') });
     const { code, stdout, stderr } = await run('config-check', [folder.path], {

@@ -138,7 +138,7 @@ describe('settings', () => {
   for (const KEEP_ALIVE_SECONDS of ['4', '3601', '65s', '1.5'])
     it(`reject KEEP_ALIVE_SECONDS=${KEEP_ALIVE_SECONDS} and say what is allowed`, () => {
       expect(faultsOf({ ...GOOD, KEEP_ALIVE_SECONDS }).join()).to.match(
-        /^KEEP_ALIVE_SECONDS: (between 5 and 3600|a whole number, without a unit)/,
+        /^KEEP_ALIVE_SECONDS: a whole number, without a unit, between 5 and 3600$/,
       );
     });
 
@@ -154,7 +154,7 @@ describe('settings', () => {
     });
 
   it('reject a MIGRATE that is neither on nor off', () => {
-    expect(faultsOf({ ...GOOD, MIGRATE: 'yes' }).join()).to.match(/^MIGRATE: .*"on".*"off"/);
+    expect(faultsOf({ ...GOOD, MIGRATE: 'yes' }).join()).to.match(/^MIGRATE: one of on, off$/);
   });
 
   it('never repeat a secret in a fault', () => {
