@@ -12,7 +12,8 @@ export type Sent = {
 
 type Held = { readonly status: number; readonly milliseconds: number };
 
-const MAX_TRIES = 24;
+/** With growing pauses between them, about ten seconds: a neighbour on the machine rarely disturbs all of them. */
+const MAX_TRIES = 45;
 const SIGNATURES = 10;
 const PAUSE_MS = 10;
 
