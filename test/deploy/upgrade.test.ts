@@ -5,6 +5,8 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { type Earlier, Releases, stop } from '../support/first-release.ts';
+import { HealthBalancer } from '../support/health-balancer.ts';
+import { IssuingLoad } from '../support/issuing-load.ts';
 import {
   asService,
   collect,
@@ -17,13 +19,16 @@ import {
 } from '../support/left-behind.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { ask, issue, present } from '../support/present.ts';
-import { endPrograms } from '../support/program.ts';
+import { endPrograms, type Running } from '../support/program.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
 import { runProcess } from '../support/run-command.ts';
 import { createTenant } from '../support/test-service.ts';
 
 /** The number of the last migration that the first release has. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LAST_OF_FIRST = 7;
+/** Flows of a load between two steps of a rolling upgrade. */
+const FLOWS_PER_STEP = 10;
 
 /** @returns what `work` had to say, again and again, while something starts. */
 async function whileStarting<T>(
@@ -95,6 +100,48 @@ function suite(kind: DatabaseKind, state: Earlier) {
       const examined = await runProcess('commands/doctor', [], environment);
       expect(examined.code, examined.stdout).to.equal(0);
     });
+
+    // The first release does not say when it stops taking requests.
+    if (kind.name === 'postgres' && state !== 'first')
+      it('a rolling upgrade under load loses no request, no credential and no revocation', async function () {
+        this.timeout(300_000);
+        const rolling = new Releases(`http://localhost:${ports[0]}`, {
+          DATABASE_URL: database?.url ?? '',
+          DRAIN_SECONDS: '1',
+          RATE_LIMIT_TOKEN: '0',
+          RATE_LIMIT_NONCE: '0',
+        });
+        const old = [await rolling.start(state, ports[0]), await rolling.start(state, ports[1])];
+        const balancer = await HealthBalancer.start(ports);
+        const calls = rolling.callsTo(Number(new URL(balancer.address).port));
+        const { token } = await leave(calls);
+        const load = new IssuingLoad(calls, token);
+        try {
+          await load.atLeast(FLOWS_PER_STEP);
+          for (const [index, port] of ports.entries()) {
+            await stop(old[index] as Running);
+            await load.atLeast(FLOWS_PER_STEP);
+            await rolling.start('present', port);
+            await load.atLeast(FLOWS_PER_STEP);
+          }
+        } finally {
+          await load.end();
+          balancer.close();
+        }
+        expect(load.failures).to.deep.equal([]);
+        const fresh = rolling.callsTo(ports[1]);
+        for (const { held, isRevoked, uri } of load.issued) {
+          expect(await statusOf(fresh, held)).to.equal(isRevoked ? 1 : 0);
+          const { body } = await fresh.call('GET', `/session/${held.session}`, { token });
+          expect(body.status).to.equal('completed');
+          const wallet = new RawWallet(fresh, 'acme');
+          const again = await wallet.redeem(await wallet.code(uri).catch(() => ''));
+          expect(again.status, 'the offer once more').to.equal(400);
+        }
+        const verified = await runProcess('commands/audit-verify', [], rolling.environment(ports[1]));
+        expect(verified.code, verified.stdout).to.equal(0);
+        rolling.remove();
+      });
 
     // What follows is about the first release alone.
     if (state !== 'first') return;

@@ -1,0 +1,76 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { revoke } from './left-behind.ts';
+import { created, offerBody } from './populated.ts';
+import type { Held } from './present.ts';
+import { newKey, RawWallet } from './raw-wallet.ts';
+import type { Callable } from './test-service.ts';
+
+export type IssuedUnderLoad = {
+  readonly held: Held;
+  /** The link of the offer, which is used up. */
+  readonly uri: string;
+  readonly isRevoked: boolean;
+};
+
+const BACKENDS = 3;
+/** One of so many credentials is revoked as soon as its wallet has it. */
+const REVOKED = 3;
+/** A load that nobody ends must not outlive its test. */
+const LONGEST_MS = 180_000;
+
+/** Backends that make offers and wallets that redeem them, again and again, until `end`. Nothing is sent twice. */
+export class IssuingLoad {
+  readonly issued: IssuedUnderLoad[] = [];
+  readonly failures: string[] = [];
+  readonly #calls: Callable;
+  readonly #token: string;
+  readonly #loops: readonly Promise<void>[];
+  readonly #until = Date.now() + LONGEST_MS;
+  #isOver = false;
+
+  constructor(calls: Callable, token: string) {
+    this.#calls = calls;
+    this.#token = token;
+    this.#loops = Array.from({ length: BACKENDS }, () => this.#loop());
+  }
+
+  /** Waits until `flows` more have ended, well or not. */
+  async atLeast(flows: number): Promise<void> {
+    const before = this.#ended();
+    while (this.#ended() < before + flows) {
+      if (Date.now() > this.#until) throw new Error(`${this.#ended()} flows ended, then none`);
+      await pause(20);
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#loops);
+  }
+
+  #ended(): number {
+    return this.issued.length + this.failures.length;
+  }
+
+  async #loop(): Promise<void> {
+    while (!this.#isOver && Date.now() < this.#until) {
+      try {
+        await this.#flow();
+      } catch (error) {
+        this.failures.push(String(error));
+      }
+    }
+  }
+
+  async #flow(): Promise<void> {
+    const { uri, session } = await created(this.#calls, this.#token, '/issuer/offer', offerBody('pid'));
+    const wallet = new RawWallet(this.#calls, 'acme');
+    const holder = newKey();
+    const answer = await wallet.request(await wallet.accessToken(uri), 'pid', { key: holder });
+    if (answer.status !== 200) throw new Error(`credential: ${answer.status} ${answer.text}`);
+    const held = { text: answer.body.credentials[0].credential, holder, session };
+    const isRevoked = this.issued.length % REVOKED === 0;
+    if (isRevoked) await revoke(this.#calls, this.#token, held);
+    this.issued.push({ held, uri, isRevoked });
+  }
+}
