@@ -7,6 +7,8 @@ import { startTestService } from '../support/test-service.ts';
 
 const postgres = databases().find(({ name }) => name === 'postgres');
 
+const TRIES = 20;
+
 describe('the round trips to PostgreSQL', () => {
   let database: TestDatabase | undefined;
   let proxy: CountingProxy;
@@ -32,23 +34,31 @@ describe('the round trips to PostgreSQL', () => {
     await database?.drop();
   });
 
-  /** Jobs work beside, so the least of several tries counts. */
-  async function tripsOf(steps: () => Promise<Record<string, () => Promise<unknown>>>) {
+  /**
+   * Expects so many round trips of each step. Jobs and refreshed caches add some now and then, more often on a busy machine, so the least
+   * of several tries counts.
+   */
+  async function expectTrips(
+    expected: Readonly<Record<string, number>>,
+    steps: () => Promise<Record<string, () => Promise<unknown>>>,
+  ) {
     const least: Record<string, number> = {};
-    for (let round = 0; round < 3; round++) {
+    const isAsExpected = () => Object.entries(expected).every(([name, count]) => least[name] === count);
+    for (let round = 0; round < TRIES && !isAsExpected(); round++) {
       for (const [name, step] of Object.entries(await steps())) {
         proxy.take();
         await step();
         least[name] = Math.min(least[name] ?? Number.POSITIVE_INFINITY, proxy.take());
       }
     }
-    return least;
+    expect(least).to.deep.equal(expected);
   }
 
   for (const id of ['card', 'card-status']) {
     it(`of an issuance are one for each step (${id})`, async () => {
       const { service, acme } = shop;
-      const trips = await tripsOf(async () => {
+      const expected = { offer: 1, 'fetching the offer': 1, token: 1, nonce: 0, credential: 1 };
+      await expectTrips(expected, async () => {
         const wallet = new RawWallet(service, acme.id);
         let uri = '';
         let code = '';
@@ -84,14 +94,15 @@ describe('the round trips to PostgreSQL', () => {
           },
         };
       });
-      expect(trips).to.deep.equal({ offer: 1, 'fetching the offer': 1, token: 1, nonce: 0, credential: 1 });
     });
   }
 
   it('of a verification are one for each step', async () => {
     const { service, token } = shop;
     const held = await issue(service, shop.acme, 'card');
-    const trips = await tripsOf(async () => {
+    // The issuer is another tenant of the service, so whether its keys are compromised is read as well.
+    const expected = { request: 1, 'fetching the request': 1, response: 2, session: 1 };
+    await expectTrips(expected, async () => {
       let url = '';
       let session = '';
       let asked: Awaited<ReturnType<typeof ask>>;
@@ -116,7 +127,5 @@ describe('the round trips to PostgreSQL', () => {
         session: () => shop.call('GET', `/session/${session}`),
       };
     });
-    // The issuer is another tenant of the service, so whether its keys are compromised is read as well.
-    expect(trips).to.deep.equal({ request: 1, 'fetching the request': 1, response: 2, session: 1 });
   });
 });
