@@ -1,0 +1,110 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { RemoveEndedTenants } from '../../application/tenants/remove-ended-tenants.ts';
+import { obtain } from '../../bootstrap/wire.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { created, offerBody } from '../support/populated.ts';
+import { openStream } from '../support/sse.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const DAY_MS = 86_400_000;
+/** Long enough for what has to happen before. */
+const ENDS_IN_MS = 5_000;
+const HEARTBEAT_MS = 15_000;
+const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
+const until = (time: string) => pause(Date.parse(time) - Date.now() + 100);
+
+for (const kind of databases()) {
+  describe(`A tenant whose end comes while the service runs, on ${kind.name}`, () => {
+    let database: TestDatabase;
+    let service: TestService;
+    let root: string;
+
+    beforeEach(async function () {
+      const opened = await kind.open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+      service = await startTestService({ DATABASE_URL: database.url });
+      root = await service.rootToken();
+    });
+    afterEach(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    const call = (method: string, path: string, json?: unknown) =>
+      service.call(method, path, { token: root, ...(json !== undefined && { json }) });
+    const remove = () => obtain(service.service.container, RemoveEndedTenants).execute(new Date(), 100);
+
+    it('serves nobody from then on, before it is removed', async () => {
+      const { token, clientId } = await createTenant(service, 'trial');
+      const rotated = await service.call('POST', `/client/${clientId}/rotate-secret?graceSeconds=300`, {
+        token,
+      });
+      const { secret } = rotated.body;
+      const metadata = () => service.call('GET', '/.well-known/openid-credential-issuer/trial');
+      const endsAt = inMs(ENDS_IN_MS);
+      await call('PATCH', '/tenant/trial', { endsAt });
+      // Everything about it is remembered.
+      expect((await metadata()).status).to.equal(200);
+      expect((await service.call('GET', '/issuer/credentials', { token })).status).to.equal(200);
+      expect((await service.call('POST', '/trial/nonce')).status).to.equal(200);
+      await until(endsAt);
+      expect((await metadata()).status).to.equal(404);
+      expect((await service.call('POST', '/trial/nonce')).status).to.equal(404);
+      expect((await service.call('GET', '/issuer/credentials', { token })).status).to.equal(403);
+      const json = { grant_type: 'client_credentials', client_id: 'trial-admin', client_secret: secret };
+      expect((await service.call('POST', '/oauth2/token', { json })).status).to.equal(401);
+    });
+
+    it('looks to everybody as one that never was, and ends the streams of its sessions', async () => {
+      const { token } = await createTenant(service, 'trial');
+      const post = (path: string, json: object) => created(service, token, path, json);
+      const card = {
+        id: 'card',
+        vct: 'urn:card:1',
+        config: { format: 'dc+sd-jwt' },
+        claims: { name: 'Ada' },
+      };
+      await post('/issuer/credentials', card);
+      const { uri, session, pageUrl } = await post('/issuer/offer', offerBody('card'));
+      const offer = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
+      const ends = inMs(ENDS_IN_MS);
+      await call('PATCH', '/tenant/trial', { endsAt: ends });
+      expect((await service.call('GET', pageUrl)).text).to.include('Tenant trial');
+      const headers = { Authorization: `Bearer ${token}` };
+      const stream = await openStream(`${service.address}/session/${session}/events`, headers);
+      expect((await stream.next())?.data.status).to.equal('active');
+      // Nothing more comes, and it ends by itself: a heartbeat would come later than this waits.
+      expect(await stream.next()).to.equal(undefined);
+      expect(Date.now()).to.be.within(Date.parse(ends), Date.parse(ends) + HEARTBEAT_MS);
+      for (const address of [pageUrl, offer, `${service.address}/trial/authorize?client_id=x`]) {
+        for (const accept of ['text/html', 'application/json']) {
+          const look = async (at: string) => {
+            const { status, text } = await service.call('GET', at, { headers: { Accept: accept } });
+            // The reference of the request is another one each time.
+            return [
+              status,
+              text.replaceAll(/[0-9a-z]+-[0-9a-z]+(?=<|")/g, '…').replaceAll('nobody', 'trial'),
+            ];
+          };
+          expect(await look(address), address).to.deep.equal(
+            await look(address.replace('/trial/', '/nobody/')),
+          );
+        }
+      }
+    });
+
+    it('does not come back, whatever is written to it before it is removed', async () => {
+      const endsAt = inMs(ENDS_IN_MS);
+      await call('POST', '/tenant', { id: 'trial', name: 'Trial', endsAt });
+      await until(endsAt);
+      for (const change of [{ endsAt: null }, { endsAt: inMs(DAY_MS) }, { name: 'Again' }])
+        expect((await call('PATCH', '/tenant/trial', change)).status).to.be.oneOf([404, 409]);
+      const metadata = await service.call('GET', '/.well-known/openid-credential-issuer/trial');
+      expect(metadata.status).to.equal(404);
+      await remove();
+      expect((await call('GET', '/tenant/trial')).status).to.equal(404);
+    });
+  });
+}
