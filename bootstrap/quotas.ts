@@ -8,5 +8,6 @@ export function quotasOf(settings: Settings): Quotas {
     'key-chain': settings.QUOTA_KEY_CHAINS,
     client: settings.QUOTA_CLIENTS,
     bytes: settings.QUOTA_CONFIG_BYTES,
+    sessionBytes: settings.QUOTA_SESSION_BYTES,
   };
 }

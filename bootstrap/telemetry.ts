@@ -69,8 +69,16 @@ async function openMetrics({
   return { metrics, measure: () => registry.getMetricsAsJSON(), metricsText: () => registry.metrics() };
 }
 
-/** Connections of the pool, where there is one. */
-export function watchStore(metrics: Metrics | undefined, { connections }: OrmStore, poolSize: number): void {
+/** Bytes of open sessions, and connections of the pool where there is one. */
+export function watchStore(
+  metrics: Metrics | undefined,
+  { connections, sessionBytes }: OrmStore,
+  poolSize: number,
+): void {
+  if (sessionBytes !== undefined) {
+    metrics?.watch('open_session_bytes_highest', () => ({ '': sessionBytes.highest() }));
+    metrics?.watch('open_session_bytes_limit', () => ({ '': sessionBytes.quota }));
+  }
   if (connections === undefined) return;
   metrics?.watch('database_connections', connections);
   metrics?.watch('database_connections_limit', () => ({ '': poolSize }));

@@ -59,6 +59,7 @@ const TELLING: Readonly<Record<keyof typeof SettingsSchema.shape, Telling>> = {
   QUOTA_KEY_CHAINS: 'value',
   QUOTA_CLIENTS: 'value',
   QUOTA_CONFIG_BYTES: 'value',
+  QUOTA_SESSION_BYTES: 'value',
   CACHE_MEMORY: 'value',
   AUDIT_KEEP_DAYS: 'value',
   CONFIG_FOLDER: 'value',

@@ -188,6 +188,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Bytes that all configurations of one tenant may have together, as they are stored: sealed, a third more than written',
     ),
+  QUOTA_SESSION_BYTES: wholeNumber(1_048_576, 1_099_511_627_776)
+    .default(268_435_456)
+    .describe(
+      'Bytes that the open sessions of one tenant may have together, as they are stored, with what wallets began and has not ended; see docs/limits.md. There is no value for no quota',
+    ),
   CACHE_MEMORY: wholeNumber(16, 65_536)
     .default(160)
     .describe(

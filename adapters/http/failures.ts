@@ -13,6 +13,8 @@ type Rendering = {
   readonly vci?: string;
   readonly oauth?: string;
   readonly vp?: string;
+  /** What wallets and browsers are answered in place of the status and the sentence for backends. */
+  readonly others?: { readonly status: number; readonly message: string };
 };
 
 /** What wallets hear of a request that is not read. */
@@ -26,6 +28,12 @@ const RENDERINGS = {
   not_found: { status: 404, title: 'Not found', wallet: 'invalid_request' },
   method_not_allowed: { status: 405, title: 'Method not allowed', wallet: 'invalid_request' },
   conflict: { status: 409, title: 'Conflict', vp: 'invalid_request' },
+  session_quota_exceeded: {
+    status: 409,
+    title: 'Too many open sessions',
+    wallet: 'temporarily_unavailable',
+    others: { status: 503, message: 'too many requests are open here at present; try again later' },
+  },
   gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
   too_large: { status: 413, title: 'Request too large', ...UNREADABLE },
   unsupported_media_type: { status: 415, title: 'Unsupported media type', ...UNREADABLE },
@@ -86,7 +94,9 @@ export function renderFailure(
   const { code, details } = failure;
   const rendering: Rendering = RENDERINGS[code];
   const { title } = rendering;
-  const { message, errors, intervalSeconds, wayBack } = details;
+  const { errors, intervalSeconds, wayBack } = details;
+  const others = isForBackends(surface) ? undefined : rendering.others;
+  const message = others?.message ?? details.message;
   const wallet = {
     error: rendering[surface as 'vci' | 'oauth' | 'vp'] ?? rendering.wallet ?? code,
     ...(message === undefined ? {} : { error_description: printable(message) }),
@@ -139,7 +149,7 @@ function render(
     const page = errorPage({ status, detail, requestId, wayBack }, reader);
     return { status, headers: { ...headers, ...page.headers }, contentType: PAGE_TYPE, body: page.text };
   }
-  if (surface === 'admin' || surface === 'document') {
+  if (isForBackends(surface)) {
     // RFC 9457
     const body = { type: 'about:blank', title, status, detail, code, requestId, ...defined({ errors }) };
     return { status, headers, contentType: 'application/problem+json', body };
@@ -152,7 +162,11 @@ function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): nu
   if (surface === 'vci' && (code === 'invalid_dpop_proof' || code === 'use_dpop_nonce')) return 401;
   // OpenID4VCI 1.0 section 8.3.1.2 knows only 400 for a request that is not understood.
   if ((surface === 'vci' || surface === 'oauth') && code === 'unsupported_media_type') return 400;
-  return rendering.status;
+  return isForBackends(surface) ? rendering.status : (rendering.others?.status ?? rendering.status);
+}
+
+function isForBackends(surface: Surface): boolean {
+  return surface === 'admin' || surface === 'document';
 }
 
 const ALGORITHMS = PUBLISHED_ALGORITHMS.join(' ');

@@ -19,6 +19,8 @@ import { noteOnPostgres } from './postgres/notes.ts';
 import { postgresSql } from './postgres/sql.ts';
 import { type DocumentStatements, POSTGRES_DOCUMENTS, type Read, SQLITE_DOCUMENTS } from './readers.ts';
 import { type ListingStatements, POSTGRES_LISTING, SQLITE_LISTING, type TenantQuery } from './reads.ts';
+import type { Parts } from './rows/change-columns.ts';
+import { postgresSessionBytes, type SessionBytesSql, sqliteSessionBytes } from './session-bytes-sql.ts';
 import { sqliteChain } from './sqlite/audit-chain.ts';
 import { SqliteCommit } from './sqlite/commit.ts';
 import { noteOnSqlite } from './sqlite/notes.ts';
@@ -27,7 +29,11 @@ import { WRITE_CHECK, WriteCheck } from './write-check.ts';
 
 /** What the dialects do in their own ways. */
 export type DialectPaths = {
-  readonly commit: { apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> };
+  readonly commit: {
+    /** @param parts of the change. */
+    apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed>;
+  };
+  readonly sessionBytes: SessionBytesSql;
   readonly note: (
     tenantId: TenantId,
     sessions: readonly SessionId[],
@@ -69,6 +75,7 @@ export async function onSqlite(
     macs,
     clientMacs,
     commit: noting(writeCheck, new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId))),
+    sessionBytes: sqliteSessionBytes(sql),
     note: (...asked) => noteOnSqlite(sql, ...asked),
     query:
       (tenantId) =>
@@ -111,6 +118,7 @@ export async function onPostgres(
     macs,
     clientMacs,
     commit: noting(writeCheck, new PostgresCommit(sql, cipher, chains)),
+    sessionBytes: postgresSessionBytes(sql, isCluster),
     note: (...asked) => noteOnPostgres(sql, ...asked),
     query:
       (tenantId) =>

@@ -28,10 +28,12 @@ import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
 import { keptTrustLists } from './kept-trust-lists.ts';
 import { fencing } from './maintenance/fencing.ts';
+import { bytesToReserve, OpenSessionBytes } from './open-session-bytes.ts';
 import type { Database } from './opened.ts';
 import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
 import { Rewinds } from './rewinds.ts';
+import { type Parts, partsOf } from './rows/change-columns.ts';
 import { holdFile } from './sqlite/lock.ts';
 import { termsOf } from './terms.ts';
 
@@ -51,6 +53,8 @@ export class OrmStore extends Store {
   readonly terms: Terms;
   readonly fencing: Fencing;
   readonly connections: Database['connections'];
+  /** Undefined without quotas. */
+  readonly sessionBytes: OpenSessionBytes | undefined;
   /** Is told of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
 
@@ -62,6 +66,7 @@ export class OrmStore extends Store {
   ) {
     super();
     this.#quotas = quotas;
+    this.sessionBytes = quotas && new OpenSessionBytes(dialect.sessionBytes, quotas.sessionBytes);
     this.#database = database;
     this.connections = database.connections;
     this.#letGo = letGo;
@@ -134,18 +139,42 @@ export class OrmStore extends Store {
     if (sessionId !== undefined) this.touched(sessionId);
     const stale = this.rewinds.staleOf(change);
     if (stale !== undefined) return { done: false, part: 'uses', kind: stale.kind };
-    const committed = await this.#dialect.commit.apply(tenantId, change, now);
+    const parts = partsOf(this.#cipher, tenantId, change);
+    const committed = await this.#commitWithinQuota(tenantId, change, parts, now);
     this.rewinds.changes.note(tenantId, change, committed);
     return committed;
   }
 
-  override note(
+  /** @throws Failure `session_quota_exceeded`; then nothing was committed. */
+  async #commitWithinQuota(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed> {
+    const { commit } = this.#dialect;
+    const { sessionBytes } = this;
+    if (sessionBytes === undefined) return commit.apply(tenantId, change, parts, now);
+    const bytes = bytesToReserve(change, parts);
+    const reserving = bytes > 0 ? sessionBytes.reserve(tenantId, bytes, now) : undefined;
+    if (reserving !== undefined) await reserving;
+    try {
+      const committed = await commit.apply(tenantId, change, parts, now);
+      sessionBytes.record(tenantId, change, parts, committed);
+      return committed;
+    } finally {
+      if (bytes > 0) sessionBytes.release(tenantId, bytes);
+    }
+  }
+
+  override async note(
     tenantId: TenantId,
     sessions: readonly SessionId[],
     move: SessionTransition,
     now: Date,
   ): Promise<readonly NotedSession[]> {
-    return this.#dialect.note(tenantId, sessions, move, now);
+    const noted = await this.#dialect.note(tenantId, sessions, move, now);
+    this.sessionBytes?.moved(
+      tenantId,
+      noted.map(({ id }) => id),
+      move.to,
+    );
+    return noted;
   }
 
   override read(tenantId: TenantId): TenantReads {
@@ -154,7 +183,11 @@ export class OrmStore extends Store {
       // Tenant ids come from outside; a scan over invented names must not fill the memory.
       if (this.#reads.size >= 10_000) this.#reads.clear();
       const touched = (id: SessionId) => this.touched(id);
-      reads = tenantReads(this.#dialect.query(tenantId), this.#cipher, this.#dialect.listing, touched);
+      const query = this.#dialect.query(tenantId);
+      reads = tenantReads(query, this.#cipher, this.#dialect.listing, {
+        touched,
+        sessionBytes: this.sessionBytes,
+      });
       this.#reads.set(tenantId, reads);
     }
     return reads;
@@ -232,6 +265,7 @@ export class OrmStore extends Store {
 
   async close(): Promise<void> {
     this.#dialect.clientMacs.stop();
+    await this.sessionBytes?.close();
     await this.#database.close();
     this.#letGo();
   }

@@ -4,6 +4,7 @@ import type { AskedSession, ListKeeping, TenantReads, TenantState } from '../../
 import { inOrder, type UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session, SessionRequest } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
+import type { OpenSessionBytes } from './open-session-bytes.ts';
 import { DEFERRED, readAuthorization } from './rows/authorization-codec.ts';
 import {
   GRANTS,
@@ -35,12 +36,19 @@ export type ListingStatements = {
   readonly issuing: Statement;
 };
 
-/** @param touched is told of the one session that a read is about. */
+/** What is called with the one session, authorization or deferred transaction that a read is about. */
+type Listeners = {
+  readonly touched?: (id: SessionId) => void;
+  readonly sessionBytes?:
+    | Pick<OpenSessionBytes, 'observeSession' | 'observeAuthorization' | 'observeDeferred'>
+    | undefined;
+};
+
 export function tenantReads(
   query: TenantQuery,
   cipher: Cipher,
   listing: ListingStatements,
-  touched: (id: SessionId) => void = () => {},
+  { touched = () => {}, sessionBytes }: Listeners = {},
 ): TenantReads {
   const one = async (statement: Statement, ...parameters: Parameter[]) =>
     (await query(statement, ...parameters))[0];
@@ -51,8 +59,12 @@ export function tenantReads(
     return { tenant: readTenantState(row), found: row['id'] === null ? undefined : read(row) };
   };
   const sessionOf = (row: Row) => readSession(cipher, row);
+  const oneSession = (row: Row) => {
+    sessionBytes?.observeSession(row);
+    return sessionOf(row);
+  };
   const withSession = async (statement: Statement, id: string) => {
-    const read = await withTenant(sessionOf, statement, id);
+    const read = await withTenant(oneSession, statement, id);
     if (read?.found !== undefined) touched(read.found.id);
     return read && { tenant: read.tenant, session: read.found };
   };
@@ -61,7 +73,10 @@ export function tenantReads(
     if (read?.found !== undefined) touched(read.found.sessionId);
     return read && { tenant: read.tenant, grant: read.found };
   };
-  const seenWhole = (row: Row): AskedSession => ({ session: sessionOf(row), asked: readAsked(cipher, row) });
+  const seenWhole = (row: Row): AskedSession => ({
+    session: oneSession(row),
+    asked: readAsked(cipher, row),
+  });
   const withoutRequest = (id: SessionId, request: SessionRequest) =>
     withTenant((row) => readSeen(cipher, row, request), statements.SEEN[request.kind], id);
   let asked: Promise<TenantState | undefined> | undefined;
@@ -95,7 +110,7 @@ export function tenantReads(
       const [kinds, hashes] = [used.map(({ kind }) => kind), used.map(({ hash }) => hash)];
       const row = await one(listing.issuing, publicId, kinds, hashes, grantId ?? null);
       if (row === undefined) return undefined;
-      const session = row['id'] === null ? undefined : sessionOf(row);
+      const session = row['id'] === null ? undefined : oneSession(row);
       if (session !== undefined) touched(session.id);
       return {
         tenant: readTenantState(row),
@@ -135,15 +150,17 @@ export function tenantReads(
     grantByCode: (codeHash) => withGrant(statements.FIND_GRANT, codeHash),
     grant: (id) => withGrant(statements.FIND_GRANT_BY_ID, id),
     async authorization(id) {
-      const read = await withTenant(
-        (row) => readAuthorization(cipher, row),
-        statements.FIND_AUTHORIZATION,
-        id,
-      );
+      const found = (row: Row) => {
+        const authorization = readAuthorization(cipher, row);
+        sessionBytes?.observeAuthorization(id, row, authorization.createdAt);
+        return authorization;
+      };
+      const read = await withTenant(found, statements.FIND_AUTHORIZATION, id);
       return read && { tenant: read.tenant, authorization: read.found };
     },
     async deferred(id) {
       const row = await one(statements.FIND_DEFERRED, id);
+      if (row !== undefined) sessionBytes?.observeDeferred(row);
       return row && DEFERRED.read(cipher, row);
     },
     async keptAnswer(id, now) {

@@ -39,6 +39,11 @@ export const WATCHED = {
     undefined,
     'Connections that this process accepts, by MAX_CONNECTIONS and the limit of open files',
   ],
+  open_session_bytes_highest: [
+    undefined,
+    'Bytes of open sessions of the tenant that has most of those served in the last minute, see QUOTA_SESSION_BYTES',
+  ],
+  open_session_bytes_limit: [undefined, 'QUOTA_SESSION_BYTES'],
   requests_waiting: [undefined, 'Requests that wait for a place, see REQUESTS_AT_ONCE'],
   cache_bytes: ['cache', 'Bytes in caches, roughly'],
   heap_limit_bytes: [undefined, 'Bytes that the heap of this process may have'],
@@ -53,6 +58,8 @@ export type Watched = keyof typeof WATCHED;
 export abstract class Metrics {
   abstract request(request: RequestMeasure): void;
   abstract session(session: SessionMeasure): void;
+  /** Something was not opened, since the open sessions of its tenant have reached their quota. */
+  abstract sessionRefused(tenantId: string): void;
   abstract webhook(outcome: WebhookFault | 'delivered' | 'failed', seconds: number): void;
   abstract signatures(provider: string, outcome: 'signed' | 'failed', count: number, seconds: number): void;
   abstract outgoing(outcome: RemoteFault | 'answered' | 'failed', seconds: number): void;

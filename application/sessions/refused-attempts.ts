@@ -12,6 +12,7 @@ const EXPECTED: readonly FailureCode[] = [
   'use_attestation_challenge',
   'issuance_pending',
   'unavailable',
+  'session_quota_exceeded',
   'not_found',
 ];
 

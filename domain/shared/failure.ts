@@ -10,6 +10,7 @@ export const FAILURE_CODES = [
   'not_found',
   'method_not_allowed',
   'conflict',
+  'session_quota_exceeded',
   'gone',
   'too_large',
   'unsupported_media_type',

@@ -25,6 +25,8 @@ type WeighedKind = (typeof WEIGHED)[number];
 export type Quotas = Readonly<Record<CountedKind, number>> & {
   /** Of all its configurations together, as they are stored. */
   readonly bytes: number;
+  /** Of all its open sessions together, as they are stored. */
+  readonly sessionBytes: number;
 };
 
 export function isCounted(kind: string): kind is CountedKind {

@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { Store } from '../../application/ports/store.ts';
 import { type CountedWork, countWork, type Work } from '../support/counted-work.ts';
 import { type CountingProxy, countingProxy, type Traffic } from '../support/counting-proxy.ts';
 import { databases } from '../support/databases.ts';
@@ -54,7 +56,11 @@ export async function countFlows(): Promise<AllCounts | undefined> {
   let service = await start();
   const work = countWork();
   try {
-    const counter = new Counter(proxy, work);
+    const flush = async () => {
+      const store = service.service.container.get(Store);
+      if (store instanceof OrmStore) await store.sessionBytes?.flush();
+    };
+    const counter = new Counter(proxy, work, flush);
     const world = await setUpTenant(service.address, provider);
     const http = new HttpClient(service.address, 1, counter.around);
     const flows = new Flows(world, new KeyRing(KEYS), http);
@@ -116,14 +122,18 @@ function least(all: readonly (Counts | undefined)[]): Counts {
 class Counter {
   readonly #proxy: CountingProxy;
   readonly #work: CountedWork;
+  readonly #flush: () => Promise<void>;
   #steps: [string, Counts][] = [];
 
-  constructor(proxy: CountingProxy, work: CountedWork) {
+  /** @param flush writes what the service gathers for a second and writes for all requests at once. */
+  constructor(proxy: CountingProxy, work: CountedWork, flush: () => Promise<void>) {
     this.#proxy = proxy;
     this.#work = work;
+    this.#flush = flush;
   }
 
   readonly around: Around = async (step, send) => {
+    await this.#flush();
     this.#take();
     const answer = await send();
     this.#steps.push([stepName(step), await this.#settled(QUIET_MS)]);

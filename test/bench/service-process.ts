@@ -104,6 +104,7 @@ export class ServiceProcess {
       AUTH_CLIENT_SECRET: ROOT_CLIENT.secret,
       OUTBOUND_ALLOW: '127.0.0.1',
       RATE_LIMIT_OFFER: '0',
+      QUOTA_SESSION_BYTES: '1099511627776',
       ...options.environment,
     };
   }

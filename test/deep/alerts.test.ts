@@ -8,6 +8,7 @@ import {
   ended,
   failingBackend,
   failingSignatures,
+  fullSessionQuota,
   heldList,
   heldThread,
   manyConnections,
@@ -95,6 +96,7 @@ const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
   VidimusJobFails: failingJob,
   VidimusJobsStand: standingJobs,
   VidimusLoginsRefused: () => around(tryLogins(401)),
+  VidimusSessionQuotaReached: fullSessionQuota,
   VidimusRateLimited: () => around(tryLogins(429), { RATE_LIMIT_TOKEN: '5', TRUST_PROXY: '1' }),
 };
 

@@ -46,8 +46,11 @@ export async function around(
 }
 
 /** The same for a shop, which presents credentials. */
-export async function aroundShop(cause: (shop: Shop) => Promise<unknown>): Promise<Scrapes> {
-  const shop = await Shop.open({}, () => measured());
+export async function aroundShop(
+  cause: (shop: Shop) => Promise<unknown>,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Scrapes> {
+  const shop = await Shop.open({}, () => measured(environment));
   try {
     const before = await scrapeHealth(shop.service);
     await cause(shop);
@@ -65,12 +68,21 @@ export async function misconfigured(environment: Readonly<Record<string, string>
 
 const times = (count: number, work: () => Promise<unknown>) =>
   Promise.all(Array.from({ length: count }, work));
-const offer = (shop: Shop) =>
+const offer = (shop: Shop, more: object = {}) =>
   shop.call(
     'POST',
     '/issuer/offer',
-    { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] },
+    { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...more },
     shop.acme.token,
+  );
+
+export const fullSessionQuota = () =>
+  aroundShop(
+    async (shop) => {
+      const claims = { name: 'x'.repeat(100_000) };
+      await times(12, () => offer(shop, { credentialClaims: { card: { type: 'inline', claims } } }));
+    },
+    { QUOTA_SESSION_BYTES: '1048576' },
   );
 
 export async function ended(): Promise<Scrapes> {

@@ -142,6 +142,13 @@ describe('settings', () => {
       );
     });
 
+  for (const QUOTA_SESSION_BYTES of ['0', '1048575', '1099511627777', '256MiB'])
+    it(`reject QUOTA_SESSION_BYTES=${QUOTA_SESSION_BYTES} and say what is allowed`, () => {
+      expect(faultsOf({ ...GOOD, QUOTA_SESSION_BYTES })).to.deep.equal([
+        'QUOTA_SESSION_BYTES: a whole number, without a unit, between 1048576 and 1099511627776',
+      ]);
+    });
+
   for (const DATABASE_URL of [
     'postgres://u:50%@db/vidimus',
     'postgres://u%:p@db/vidimus',

@@ -110,7 +110,7 @@ export const issuanceRoutes = families(
             warnings: z.array(Warning).optional().describe('Absent where there is nothing to warn of'),
           })
           .meta({ id: 'Offer' }),
-        409: 'The `Idempotency-Key` was used for another request',
+        409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows',
       },
       isRepeatable: true,
       async handle({ caller, body, request }) {

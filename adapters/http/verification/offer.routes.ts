@@ -44,7 +44,7 @@ export const presentationOfferRoutes = family(
       responses: {
         201: OfferView,
         404: 'There is no such configuration',
-        409: 'The `Idempotency-Key` was used for another request',
+        409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows',
       },
       isRepeatable: true,
       async handle({ caller, body, request }) {

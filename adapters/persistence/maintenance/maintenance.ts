@@ -29,10 +29,11 @@ const FORGOTTEN = {
   grants: 'tenant_id, id',
   authorizations: 'tenant_id, id',
   kept_answers: 'tenant_id, id',
+  open_session_bytes: 'tenant_id, expires_at',
   issued_subjects: 'tenant_id, fingerprint, session_id, batch_id',
 };
 /** Rows of these tables live for long: the order leads to the tree by expiry, and past what is not due. */
-const LONG_LIVED = ['grants', 'issued_subjects'];
+const LONG_LIVED = ['grants', 'issued_subjects', 'open_session_bytes'];
 const FORGET = Object.entries(FORGOTTEN).map(([table, key]) => {
   const order = LONG_LIVED.includes(table) ? 'order by expires_at' : '';
   const due = `select ${key} from ${table} where expires_at <= $1 ${order} limit $2`;

@@ -152,6 +152,11 @@ export const DUE_ROWS = [
   'create index "tenants_by_end" on "tenants" ("ends_at") where ends_at is not null',
 ];
 
+export const OPEN_SESSION_BYTES = [
+  'create table "open_session_bytes" ("tenant_id" varchar(255) not null, "expires_at" bigint not null, "bytes" bigint not null, primary key ("tenant_id", "expires_at"))',
+  'create index "open_session_bytes_by_expiry" on "open_session_bytes" ("expires_at")',
+];
+
 /** A statement in the words of SQLite, which has fewer types and no block range indexes, and adds no constraints. */
 export function inSqlite(statement: string): string {
   return statement

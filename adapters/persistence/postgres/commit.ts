@@ -5,7 +5,7 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { isUnexpected } from '../database-faults.ts';
-import { type Parts, partsOf } from '../rows/change-columns.ts';
+import type { Parts } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
 import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
@@ -119,8 +119,7 @@ export class PostgresCommit {
     return { statement: COMMIT_AND_END, values: [...parameters, session.id, endsAt] };
   }
 
-  async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
-    const parts = partsOf(this.#cipher, tenantId, change);
+  async apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed> {
     const callWith = (entry: AuditAddition | undefined) =>
       this.#callOf(tenantId, change, parametersOf(tenantId, change, now, parts, entry));
     try {

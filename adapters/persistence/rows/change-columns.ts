@@ -57,6 +57,10 @@ function isMove(change: SessionChange): boolean {
   return change.to !== undefined && Object.keys(change).every((member) => OF_A_MOVE.has(member));
 }
 
+/** Places of the fields of `session_change` and `deferred_change` whose length depends on the request. */
+export const CHANGED_OUTCOME = 12;
+export const CHANGED_CREDENTIALS = 3;
+
 /** `session_change`: what is expected comes first, what becomes of it second. */
 function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange): Fields {
   const { id, outcome, sets, bars, to } = change;

@@ -101,6 +101,20 @@ export const PendingDeliveryRow = defineEntity({
   filters: tenantFilter,
 });
 
+/** Bytes of the open sessions of a tenant by the time at which they expire, see `open-session-bytes.ts`. */
+export const OpenSessionBytesRow = defineEntity({
+  name: 'OpenSessionBytesRow',
+  tableName: 'open_session_bytes',
+  properties: {
+    tenantId: p.string().primary(),
+    expiresAt: p.bigint('number').primary().autoincrement(false),
+    /** Below zero for a moment where a session ended before the process that created it recorded its bytes. */
+    bytes: p.bigint('number'),
+  },
+  indexes: [{ name: 'open_session_bytes_by_expiry', properties: ['expiresAt'] }],
+  filters: tenantFilter,
+});
+
 /** What may be used once (DPoP `jti`, `c_nonce`), remembered until it would have expired anyway. */
 export const UsedValueRow = defineEntity({
   name: 'UsedValueRow',

@@ -6,7 +6,7 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
-import { NOTHING, type Parts, partsOf } from '../rows/change-columns.ts';
+import { NOTHING, type Parts } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import {
   GRANTS,
@@ -134,8 +134,7 @@ export class SqliteCommit {
     this.#chainOf = chainOf;
   }
 
-  async apply(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
-    const parts = partsOf(this.#cipher, tenantId, change);
+  async apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed> {
     try {
       return await this.#sql.grouped((run) => this.#apply(run, tenantId, change, parts, now.getTime()));
     } catch (error) {

@@ -17,6 +17,12 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SIGNING_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** There from the start, at 0: of a number that appears with the first one nobody sees that it grew. */
 const UNEXPECTED = 500;
+/** What all workers say of the same thing, and what one of them says for all. */
+const ALIKE: ReadonlySet<Watched> = new Set([
+  'draining',
+  'open_session_bytes_highest',
+  'open_session_bytes_limit',
+]);
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 type Settings = {
@@ -35,6 +41,7 @@ export class PrometheusMetrics extends Metrics {
   readonly #unexpected;
   readonly #requestSeconds;
   readonly #sessions;
+  readonly #refusedSessions;
   readonly #webhooks;
   readonly #webhookSeconds;
   readonly #signatures;
@@ -73,6 +80,11 @@ export class PrometheusMetrics extends Metrics {
       'code',
       ...ofTenant,
     ]);
+    this.#refusedSessions = this.#counter(
+      'session_quota_refusals_total',
+      'Sessions and requests of wallets that were not opened because of QUOTA_SESSION_BYTES',
+      ofTenant,
+    );
     this.#webhooks = this.#counter('webhooks_total', 'Calls of backends of tenants', ['outcome']);
     this.#webhookSeconds = this.#histogram('webhook_duration_seconds', 'Until a backend has answered', []);
     this.#signatures = this.#counter('signatures_total', 'Signatures, by the key provider', [
@@ -142,8 +154,15 @@ export class PrometheusMetrics extends Metrics {
     outcome,
     code = '' as never,
   }: SessionMeasure): void {
-    const tenant = this.#tenants.areTold ? { tenant: this.#tenants.of(tenantId) } : {};
-    this.#sessions.inc({ kind, outcome, code, ...tenant });
+    this.#sessions.inc({ kind, outcome, code, ...this.#labelOf(tenantId) });
+  }
+
+  override sessionRefused(tenantId: string): void {
+    this.#refusedSessions.inc(this.#labelOf(tenantId));
+  }
+
+  #labelOf(tenantId: string): { readonly tenant?: string } {
+    return this.#tenants.areTold ? { tenant: this.#tenants.of(tenantId) } : {};
   }
 
   override webhook(outcome: string, seconds: number): void {
@@ -192,7 +211,7 @@ export class PrometheusMetrics extends Metrics {
       name: PREFIX + what,
       help,
       labelNames: label === undefined ? [] : [label],
-      aggregator: what === 'draining' ? 'max' : 'sum',
+      aggregator: ALIKE.has(what) ? 'max' : 'sum',
       registers: [this.registry],
       collect() {
         gauge.reset();

@@ -15,6 +15,7 @@ import {
 } from '../../../application/ports/store.ts';
 import type { Change, Committed } from '../../../domain/changes/change.ts';
 import type { Session, SessionKind, SessionTransition } from '../../../domain/sessions/session.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Observer } from './observer.ts';
 
@@ -46,10 +47,17 @@ export class ObservedStore extends Store {
   override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
     const committed = this.#observer.run('store commit', {}, () => this.#store.commit(tenantId, change, now));
     if (this.#observer.metrics === undefined) return committed;
-    return committed.then((done) => {
-      this.#tell(tenantId, change, done);
-      return done;
-    });
+    return committed.then(
+      (done) => {
+        this.#tell(tenantId, change, done);
+        return done;
+      },
+      (error: unknown) => {
+        if (error instanceof Failure && error.code === 'session_quota_exceeded')
+          this.#observer.metrics?.sessionRefused(tenantId);
+        throw error;
+      },
+    );
   }
 
   override async note(

@@ -96,6 +96,7 @@ describe('What a tenant may have', () => {
   const quotas = {
     ...{ 'credential-configuration': 2, 'presentation-configuration': 2, 'key-chain': 2, client: 2 },
     bytes: 100,
+    sessionBytes: 100,
   };
 
   it('is counted up to its quotas', () => {

@@ -1,0 +1,418 @@
+import { LRUCache } from 'lru-cache';
+import { boundedBytes } from '../../application/bounded.ts';
+import type { Change, Committed } from '../../domain/changes/change.ts';
+import { DEFERRED_ENDS, DEFERRED_MOVES } from '../../domain/issuance/deferred.ts';
+import { isTerminal, type SessionStatus } from '../../domain/sessions/session.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { lengthOf } from '../../domain/shared/json.ts';
+import { expiryBucket, sessionQuotaError } from '../../domain/tenants/session-quota.ts';
+import { AUTHORIZATIONS, DEFERRED } from './rows/authorization-codec.ts';
+import { CHANGED_CREDENTIALS, CHANGED_OUTCOME, type Parts } from './rows/change-columns.ts';
+import type { Fields } from './rows/columns.ts';
+import { GRANTS, SESSIONS } from './rows/session-codec.ts';
+import type { BytesDelta, EndedSession, SessionBytesSql } from './session-bytes-sql.ts';
+import type { Row } from './statement.ts';
+
+/** How long changes are gathered before they are written. A process that ends without warning loses them. */
+const FLUSH_MS = 1_000;
+/** A refusal rests on sums that are at most so old, by the time of the request. */
+const FRESH_MS = 1_000;
+/** Of a tenant that was not counted here for so long, metrics say nothing. */
+const MEASURED_MS = 60_000;
+const MAX_TENANTS_BYTES = 8 * 1024 * 1024;
+const MAX_SIZES_BYTES = 16 * 1024 * 1024;
+const SIZE_BYTES = 64;
+/** Ended sessions of unknown size that wait for a flush; the bytes of any more count until they expire. */
+const MAX_ENDED = 2_000;
+
+/** What rows cost besides what callers can make large: of a session with its grant, events and index entries. */
+const SESSION_ROW_BYTES = 1_024;
+const ROW_BYTES = 512;
+/** What is sealed is a third longer than before, and has a key id, a nonce and a tag. */
+const sealedLength = (length: number) => Math.ceil((length * 4) / 3) + 64;
+
+/** What a session, an authorization or a deferred transaction counts while it is open. */
+type OpenSize = {
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  /** Of what it was created with. */
+  readonly requestBytes: number;
+  /** Of what was added since: an outcome, or credentials that wait for the wallet. */
+  readonly resultBytes: number;
+  /** Of an answer that is repeated under an Idempotency-Key. */
+  readonly answerBytes: number;
+};
+
+type Bytes = { net: number; readonly buckets: Map<number, number> };
+type TenantBytes = {
+  /** What was stored when it was read last. */
+  stored: number;
+  /** Of changes that are being committed. */
+  reserved: number;
+  /** By the time of requests. */
+  readAt: number;
+  /** By the monotonic clock of the process. */
+  measuredAt: number;
+};
+
+/**
+ * The bytes of all that lives as long as an open session of a tenant, and the quota of them. A process counts in memory what it
+ * commits, by tenant and time of expiry. Once a second it adds that to a table which all processes share, and reads the sums of
+ * the tenants concerned back, unless it is the only one. So a creation costs no statement, and the tenant may exceed its quota by what the other processes
+ * create in about a second. What has expired counts nothing without being written.
+ */
+export class OpenSessionBytes {
+  readonly quota: number;
+  readonly #sql: SessionBytesSql;
+  readonly #tenants = new LRUCache<string, TenantBytes>(
+    boundedBytes<TenantBytes>(MAX_TENANTS_BYTES, () => SIZE_BYTES),
+  );
+  readonly #sizes = new LRUCache<string, OpenSize>(boundedBytes<OpenSize>(MAX_SIZES_BYTES, () => SIZE_BYTES));
+  #pending = new Map<string, Bytes>();
+  #inFlight = new Map<string, Bytes>();
+  #endedSessions: EndedSession[] = [];
+  #staleTenants = new Set<string>();
+  #countedSince: number | undefined;
+  #now = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(sql: SessionBytesSql, quota: number) {
+    this.#sql = sql;
+    this.quota = quota;
+  }
+
+  /**
+   * Makes room for what a change opens, until `release` is called.
+   * @returns a promise only for a tenant that is not counted here yet, or that seems to have reached its quota.
+   * @throws Failure `session_quota_exceeded`.
+   */
+  reserve(tenantId: TenantId, bytes: number, now: Date): Promise<void> | undefined {
+    this.#now = now.getTime();
+    const tenant = this.#tenants.get(tenantId);
+    if (tenant === undefined || this.#used(tenantId, tenant) + bytes > this.quota)
+      return this.#reserveFresh(tenantId, bytes);
+    tenant.reserved += bytes;
+    return undefined;
+  }
+
+  release(tenantId: TenantId, bytes: number): void {
+    const tenant = this.#tenants.get(tenantId);
+    if (tenant !== undefined) tenant.reserved = Math.max(0, tenant.reserved - bytes);
+  }
+
+  async #reserveFresh(tenantId: TenantId, bytes: number): Promise<void> {
+    const now = this.#now;
+    const isFresh = () => Math.abs(now - (this.#tenants.get(tenantId)?.readAt ?? Number.NaN)) < FRESH_MS;
+    // A flush that is under way may have begun without this tenant.
+    for (let flushes = 0; flushes < 2 && !isFresh(); flushes++) {
+      this.#staleTenants.add(tenantId);
+      await this.flush();
+    }
+    const tenant = this.#tenants.get(tenantId);
+    if (tenant === undefined) return;
+    if (this.#used(tenantId, tenant) + bytes > this.quota) throw sessionQuotaError(this.quota);
+    tenant.reserved += bytes;
+  }
+
+  /** Counts what a change did. */
+  record(tenantId: TenantId, change: Change, parts: Parts, committed: Committed): void {
+    if (!committed.done) return;
+    const { opens } = change;
+    const [session, authorization, deferred] = [opens?.session, opens?.authorization, opens?.deferred];
+    if (session !== undefined && !isTerminal(session.status))
+      this.#put(tenantId, session.id, { ...newSession(session, parts), answerBytes: keptBytes(change) });
+    if (opens?.grant !== undefined) {
+      const bucket = expiryBucket(this.#now, opens.grant.expiresAt.getTime());
+      this.#add(tenantId, bucket, grantBytes(parts));
+    }
+    if (authorization !== undefined)
+      this.#put(
+        tenantId,
+        authorization.id,
+        newSize(authorization, authorizationBytes(parts.newAuthorization)),
+      );
+    if (change.authorization !== undefined) {
+      const { id, stage } = change.authorization;
+      if (stage === 'done') this.#end(tenantId, id);
+      else this.#put(tenantId, id, newSize(change.authorization, authorizationBytes(parts.authorization)));
+    }
+    if (deferred !== undefined) this.#put(tenantId, deferred.id, newSize(deferred, deferredBytes(parts)));
+    if (change.deferred !== undefined) this.#recordDeferred(tenantId, change.deferred, parts);
+    if (change.session !== undefined) this.#recordSession(tenantId, change.session, parts, committed.session);
+    if (change.removes !== undefined) this.#end(tenantId, change.removes);
+  }
+
+  /** Sessions that moved without a change of their own. */
+  moved(tenantId: TenantId, ids: readonly string[], to: SessionStatus): void {
+    if (isTerminal(to)) for (const id of ids) this.#endSession(tenantId, id);
+  }
+
+  /** Learns from a row of a session what it counts, before it ends here: another process may have created it. */
+  observeSession(row: Row): void {
+    const [id, createdAt] = [String(row['id']), Number(row['created_at'])];
+    if (isTerminal(row['status'] as SessionStatus)) this.#sizes.delete(id);
+    else if (this.#isCounted(createdAt))
+      this.#sizes.set(id, {
+        createdAt,
+        expiresAt: Number(row['expires_at']),
+        requestBytes: SESSION_ROW_BYTES + lengthIn(row, 'request') + lengthIn(row, 'configuration_ids'),
+        resultBytes: lengthIn(row, 'outcome'),
+        answerBytes: this.#sizes.peek(id)?.answerBytes ?? 0,
+      });
+  }
+
+  observeAuthorization(id: string, row: Row, createdAt: Date): void {
+    if (this.#isCounted(createdAt.getTime()))
+      this.#sizes.set(id, {
+        createdAt: createdAt.getTime(),
+        expiresAt: Number(row['expires_at']),
+        requestBytes: ROW_BYTES + lengthIn(row, 'document'),
+        resultBytes: 0,
+        answerBytes: 0,
+      });
+  }
+
+  observeDeferred(row: Row): void {
+    const [id, createdAt] = [String(row['id']), Number(row['created_at'])];
+    if ((DEFERRED_ENDS as readonly unknown[]).includes(row['status'])) this.#sizes.delete(id);
+    else if (this.#isCounted(createdAt))
+      this.#sizes.set(id, {
+        createdAt,
+        expiresAt: Number(row['expires_at']),
+        requestBytes: ROW_BYTES + lengthIn(row, 'holder_keys'),
+        resultBytes: lengthIn(row, 'credentials'),
+        answerBytes: 0,
+      });
+  }
+
+  /** Bytes of the open sessions of a tenant, as far as this process has counted and read them. */
+  usedBy(tenantId: TenantId): number {
+    const tenant = this.#tenants.get(tenantId);
+    return tenant === undefined ? 0 : this.#used(tenantId, tenant);
+  }
+
+  /** Bytes of the open sessions of the tenant that has most, of those that were counted in the last minute. */
+  highest(): number {
+    const since = performance.now() - MEASURED_MS;
+    let highest = 0;
+    for (const [tenantId, tenant] of this.#tenants)
+      if (tenant.measuredAt >= since) highest = Math.max(highest, this.#used(tenantId, tenant));
+    return highest;
+  }
+
+  /** Writes what was counted, and reads the sums of the tenants concerned. @throws StoreUnavailable; then nothing is lost. */
+  async flush(): Promise<void> {
+    this.#running ??= this.#write().finally(() => {
+      this.#running = undefined;
+    });
+    await this.#running;
+  }
+
+  /** Writes what was counted for the last time. */
+  async close(): Promise<void> {
+    await this.#running?.catch(() => {});
+    await this.flush().catch(() => {});
+    clearTimeout(this.#timer);
+  }
+
+  async #write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#pending.size + this.#endedSessions.length + this.#staleTenants.size === 0) return;
+    const now = this.#now;
+    const [endedSessions, staleTenants] = [this.#endedSessions, this.#staleTenants];
+    [this.#endedSessions, this.#staleTenants] = [[], new Set()];
+    try {
+      this.#countedSince ??= await this.#sql.countedSince();
+      await this.#releaseStored(endedSessions.splice(0));
+      [this.#inFlight, this.#pending] = [this.#pending, new Map()];
+      // What only this process writes it need not read back.
+      if (this.#sql.isShared) for (const tenantId of this.#inFlight.keys()) staleTenants.add(tenantId);
+      const sums = await this.#sql.add(listed(this.#inFlight), [...staleTenants], now);
+      for (const [tenantId, { net }] of this.#inFlight) {
+        const tenant = this.#tenants.get(tenantId);
+        if (tenant !== undefined && !staleTenants.has(tenantId)) {
+          tenant.stored += net;
+          tenant.measuredAt = performance.now();
+        }
+      }
+      this.#inFlight = new Map();
+      for (const tenantId of staleTenants) this.#note(tenantId, sums.get(tenantId) ?? 0, now);
+    } catch (error) {
+      for (const [tenantId, { buckets }] of this.#inFlight)
+        for (const [bucket, bytes] of buckets) this.#addTo(tenantId, bucket, bytes);
+      this.#inFlight = new Map();
+      throw error;
+    } finally {
+      if (this.#pending.size > 0 || this.#endedSessions.length > 0) this.#schedule();
+    }
+  }
+
+  /** Sessions that ended here, and whose size nothing in this process knew. */
+  async #releaseStored(sessions: readonly EndedSession[]): Promise<void> {
+    if (sessions.length === 0) return;
+    for (const { tenantId, createdAt, expiresAt, bytes } of await this.#sql.sizes(sessions))
+      if (this.#isCounted(createdAt))
+        this.#addTo(tenantId, expiryBucket(createdAt, expiresAt), -(bytes + SESSION_ROW_BYTES));
+  }
+
+  #note(tenantId: string, stored: number, now: number): void {
+    const tenant = this.#tenants.get(tenantId);
+    const measured = { stored, readAt: now, measuredAt: performance.now() };
+    if (tenant === undefined) this.#tenants.set(tenantId, { ...measured, reserved: 0 });
+    else Object.assign(tenant, measured);
+  }
+
+  #used(tenantId: string, { stored, reserved }: TenantBytes): number {
+    const [pending, inFlight] = [
+      this.#pending.get(tenantId)?.net ?? 0,
+      this.#inFlight.get(tenantId)?.net ?? 0,
+    ];
+    return Math.max(0, stored + pending + inFlight) + reserved;
+  }
+
+  /** Sessions of earlier releases were never counted, so nothing is taken off for them. */
+  #isCounted(createdAt: number): boolean {
+    return this.#countedSince !== undefined && createdAt >= this.#countedSince;
+  }
+
+  #recordSession(
+    tenantId: TenantId,
+    { id, outcome, lastsUntil, endsAt }: NonNullable<Change['session']>,
+    { session: fields }: Parts,
+    written: Extract<Committed, { done: true }>['session'],
+  ): void {
+    if (written === undefined) return;
+    if (isTerminal(written.status)) {
+      // Where it had ended before, the process that ended it has released its bytes.
+      if (written.moved) this.#endSession(tenantId, id);
+      else this.#sizes.delete(id);
+      return;
+    }
+    const size = this.#sizes.get(id);
+    if (size === undefined || (outcome ?? lastsUntil ?? endsAt) === undefined) return;
+    const expiresAt = endsAt?.getTime() ?? Math.max(size.expiresAt, lastsUntil?.getTime() ?? 0);
+    const resultBytes = outcome === undefined ? size.resultBytes : lengthAt(fields, CHANGED_OUTCOME);
+    this.#put(tenantId, id, { ...size, expiresAt, resultBytes });
+  }
+
+  #recordDeferred(tenantId: TenantId, { id, act }: NonNullable<Change['deferred']>, parts: Parts): void {
+    if (DEFERRED_ENDS.includes(DEFERRED_MOVES[act].to)) this.#end(tenantId, id);
+    else {
+      const size = this.#sizes.get(id);
+      const resultBytes = lengthAt(parts.deferred, CHANGED_CREDENTIALS);
+      if (size !== undefined) this.#put(tenantId, id, { ...size, resultBytes });
+    }
+  }
+
+  /** In place of what was counted for it before. */
+  #put(tenantId: string, id: string, size: OpenSize): void {
+    this.#end(tenantId, id);
+    this.#sizes.set(id, size);
+    this.#add(tenantId, expiryBucket(size.createdAt, size.expiresAt), bytesOf(size));
+  }
+
+  /** @returns whether its size was known. */
+  #end(tenantId: string, id: string): boolean {
+    const size = this.#sizes.get(id);
+    if (size === undefined) return false;
+    this.#sizes.delete(id);
+    this.#add(tenantId, expiryBucket(size.createdAt, size.expiresAt), -bytesOf(size));
+    return true;
+  }
+
+  #endSession(tenantId: string, id: string): void {
+    if (this.#end(tenantId, id) || this.#endedSessions.length >= MAX_ENDED) return;
+    this.#endedSessions.push({ tenantId, id });
+    this.#schedule();
+  }
+
+  #add(tenantId: string, bucket: number, bytes: number): void {
+    // What expired counts nothing any more.
+    if (bytes === 0 || bucket <= this.#now) return;
+    this.#addTo(tenantId, bucket, bytes);
+    this.#schedule();
+  }
+
+  #addTo(tenantId: string, bucket: number, bytes: number): void {
+    let bytesOfTenant = this.#pending.get(tenantId);
+    if (bytesOfTenant === undefined) {
+      bytesOfTenant = { net: 0, buckets: new Map() };
+      this.#pending.set(tenantId, bytesOfTenant);
+    }
+    bytesOfTenant.net += bytes;
+    bytesOfTenant.buckets.set(bucket, (bytesOfTenant.buckets.get(bucket) ?? 0) + bytes);
+  }
+
+  #schedule(): void {
+    // A database that does not answer is noticed by those who wait for it; the next flush tries again.
+    this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), FLUSH_MS).unref();
+  }
+}
+
+/**
+ * Bytes for which a change needs room in the quota. A code for a session that is open already needs none: it takes the place of
+ * its authorization.
+ */
+export function bytesToReserve(change: Change, parts: Parts): number {
+  const { opens } = change;
+  if (opens === undefined) return 0;
+  return (
+    (opens.session === undefined ? 0 : bytesOf(newSession(opens.session, parts)) + keptBytes(change)) +
+    (opens.authorization === undefined ? 0 : authorizationBytes(parts.newAuthorization)) +
+    (opens.deferred === undefined ? 0 : deferredBytes(parts))
+  );
+}
+
+function listed(all: ReadonlyMap<string, Bytes>): BytesDelta[] {
+  return Array.from(all, ([tenantId, { buckets }]) =>
+    Array.from(buckets, ([expiresAt, bytes]) => ({ tenantId, expiresAt, bytes })),
+  )
+    .flat()
+    .filter(({ bytes }) => bytes !== 0);
+}
+
+const bytesOf = ({ requestBytes, resultBytes, answerBytes }: OpenSize) =>
+  requestBytes + resultBytes + answerBytes;
+
+type Lifetime = { readonly createdAt: Date; readonly expiresAt: Date };
+
+function newSize({ createdAt, expiresAt }: Lifetime, requestBytes: number): OpenSize {
+  return {
+    createdAt: createdAt.getTime(),
+    expiresAt: expiresAt.getTime(),
+    requestBytes,
+    resultBytes: 0,
+    answerBytes: 0,
+  };
+}
+
+function newSession(session: Lifetime, { newSession: fields }: Parts): OpenSize {
+  const requestBytes = SESSION_ROW_BYTES + lengthAt(fields, REQUEST) + lengthAt(fields, CONFIGURATION_IDS);
+  return { ...newSize(session, requestBytes), resultBytes: lengthAt(fields, OUTCOME) };
+}
+
+const [REQUEST, CONFIGURATION_IDS, OUTCOME] = ['request', 'configuration_ids', 'outcome'].map((column) =>
+  SESSIONS.columns.indexOf(column),
+) as [number, number, number];
+const DOCUMENT = AUTHORIZATIONS.columns.indexOf('document');
+const GRANT_DOCUMENT = GRANTS.columns.indexOf('document');
+const HOLDER_KEYS = DEFERRED.columns.indexOf('holder_keys');
+
+/** The row of a grant itself counts with its session. */
+const grantBytes = ({ newGrant }: Parts) => lengthAt(newGrant, GRANT_DOCUMENT);
+const authorizationBytes = (fields: Fields | undefined) => ROW_BYTES + lengthAt(fields, DOCUMENT);
+const deferredBytes = ({ newDeferred }: Parts) => ROW_BYTES + lengthAt(newDeferred, HOLDER_KEYS);
+const keptBytes = ({ keeps }: Change) =>
+  keeps === undefined ? 0 : ROW_BYTES + sealedLength(lengthOf(keeps.said));
+
+function lengthAt(fields: Fields | undefined, place: number): number {
+  const field = fields?.[place];
+  return typeof field === 'string' ? field.length : 0;
+}
+
+function lengthIn(row: Row, column: string): number {
+  const value = row[column];
+  return typeof value === 'string' ? value.length : 0;
+}

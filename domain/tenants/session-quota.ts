@@ -1,0 +1,23 @@
+import { Failure } from '../shared/failure.ts';
+
+const MINUTE_MS = 60_000;
+/** The width of a bucket is at most this part of the lifetime: a tenant has few buckets, and bytes count less than 2 % too long. */
+const BUCKETS_PER_LIFETIME = 64;
+/** Seconds after which a refused caller may try again. */
+const RETRY_SECONDS = 60;
+
+/** The end, in milliseconds, of the bucket in which the bytes of a session count: its expiry, rounded up to at least a minute. */
+export function expiryBucket(createdAt: number, expiresAt: number): number {
+  const widest = (expiresAt - createdAt) / BUCKETS_PER_LIFETIME;
+  let width = MINUTE_MS;
+  while (width * 2 <= widest) width *= 2;
+  return Math.ceil(expiresAt / width) * width;
+}
+
+/** @param bytes that all open sessions of a tenant may have together. */
+export function sessionQuotaError(bytes: number): Failure {
+  const message =
+    `the open sessions of a tenant have ${bytes} bytes at most together (QUOTA_SESSION_BYTES); ` +
+    'wait until sessions are completed or expire, cancel some, or let new ones expire earlier';
+  return new Failure('session_quota_exceeded', { message, retryAfterSeconds: RETRY_SECONDS });
+}

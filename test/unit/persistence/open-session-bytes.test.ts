@@ -1,0 +1,281 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { OpenSessionBytes } from '../../../adapters/persistence/open-session-bytes.ts';
+import type { Parts } from '../../../adapters/persistence/rows/change-columns.ts';
+import { SESSIONS } from '../../../adapters/persistence/rows/session-codec.ts';
+import type { BytesDelta, SessionBytesSql } from '../../../adapters/persistence/session-bytes-sql.ts';
+import { StoreUnavailable } from '../../../application/ports/store.ts';
+import type { Change, Committed } from '../../../domain/changes/change.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { expiryBucket } from '../../../domain/tenants/session-quota.ts';
+
+const ACME = 'acme' as TenantId;
+const MINUTE = 60_000;
+/** What a session counts besides its request. */
+const ROW = 1_024;
+const START = 1_900_000_000_000;
+const at = (minutes: number) => new Date(START + minutes * MINUTE);
+
+/** The table, in memory. */
+class Table implements SessionBytesSql {
+  readonly rows = new Map<string, number>();
+  readonly sessions = new Map<string, { createdAt: number; expiresAt: number; bytes: number }>();
+  isShared = true;
+  isReachable = true;
+  calls = 0;
+
+  async add(deltas: readonly BytesDelta[], tenants: readonly string[], now: number) {
+    this.calls++;
+    if (!this.isReachable) throw new StoreUnavailable();
+    for (const { tenantId, expiresAt, bytes } of deltas) {
+      const key = `${tenantId} ${expiresAt}`;
+      this.rows.set(key, (this.rows.get(key) ?? 0) + bytes);
+    }
+    return new Map(tenants.map((tenantId) => [tenantId, this.sum(tenantId, now)]));
+  }
+
+  async sizes(sessions: readonly { readonly tenantId: string; readonly id: string }[]) {
+    return sessions.flatMap(({ tenantId, id }) => {
+      const session = this.sessions.get(id);
+      return session === undefined ? [] : [{ tenantId, ...session }];
+    });
+  }
+
+  async countedSince() {
+    return START;
+  }
+
+  sum(tenantId: string, now: number): number {
+    return [...this.rows]
+      .filter(([key]) => key.startsWith(`${tenantId} `) && Number(key.split(' ')[1]) > now)
+      .reduce((sum, [, bytes]) => sum + Math.max(0, bytes), 0);
+  }
+}
+
+describe('OpenSessionBytes', () => {
+  const opening = (id: string, bytes: number, createdAt: Date, expiresAt: Date) => {
+    const session = { id, status: 'active', createdAt, expiresAt };
+    const fields = SESSIONS.columns.map((column) => (column === 'request' ? 'x'.repeat(bytes - ROW) : null));
+    return {
+      change: { opens: { session } } as unknown as Change,
+      parts: { newSession: fields } as unknown as Parts,
+    };
+  };
+  const completing = (id: string) => ({
+    change: { session: { id: id as SessionId, to: 'completed' } } as Change,
+    committed: { done: true, session: { status: 'completed', version: 2, moved: true } } as Committed,
+  });
+  const open = async (
+    sessionBytes: OpenSessionBytes,
+    id: string,
+    { bytes = 2_000, now = at(0), minutes = 5 } = {},
+  ) => {
+    await sessionBytes.reserve(ACME, bytes, now);
+    const { change, parts } = opening(id, bytes, now, new Date(now.getTime() + minutes * MINUTE));
+    sessionBytes.record(ACME, change, parts, { done: true });
+    sessionBytes.release(ACME, bytes);
+  };
+  const complete = (sessionBytes: OpenSessionBytes, id: string) => {
+    const { change, committed } = completing(id);
+    sessionBytes.record(ACME, change, {} as Parts, committed);
+  };
+  const codeOf = (work: Promise<unknown> | undefined) =>
+    Promise.resolve(work).then(
+      () => 'done',
+      (error: { code?: string }) => error.code ?? error,
+    );
+
+  it('refuses what exceeds the quota and accepts what reaches it exactly', async () => {
+    const sessionBytes = new OpenSessionBytes(new Table(), 4_000);
+    await open(sessionBytes, 'a');
+    await open(sessionBytes, 'b');
+    expect(sessionBytes.usedBy(ACME)).to.equal(4_000);
+    expect(await codeOf(sessionBytes.reserve(ACME, 1, at(0)))).to.equal('session_quota_exceeded');
+  });
+
+  it('needs no statement for a creation below the quota, and one a second for refusals', async () => {
+    const table = new Table();
+    const sessionBytes = new OpenSessionBytes(table, 4_000);
+    await open(sessionBytes, 'a');
+    const before = table.calls;
+    expect(sessionBytes.reserve(ACME, 2_000, at(0))).to.equal(undefined);
+    for (let index = 0; index < 50; index++)
+      expect(await codeOf(sessionBytes.reserve(ACME, 1, at(0)))).to.equal('session_quota_exceeded');
+    expect(table.calls).to.equal(before);
+    expect(await codeOf(sessionBytes.reserve(ACME, 1, at(0.1)))).to.equal('session_quota_exceeded');
+    expect(table.calls).to.equal(before + 1);
+  });
+
+  it('reads nothing back that no other process writes', async () => {
+    const table = new Table();
+    table.isShared = false;
+    const sessionBytes = new OpenSessionBytes(table, 4_000);
+    await open(sessionBytes, 'a');
+    await open(sessionBytes, 'b');
+    const add = table.add.bind(table);
+    table.add = (deltas, tenants, now) => {
+      expect(tenants).to.deep.equal([]);
+      return add(deltas, tenants, now);
+    };
+    await sessionBytes.flush();
+    complete(sessionBytes, 'b');
+    await sessionBytes.flush();
+    expect([sessionBytes.usedBy(ACME), table.sum(ACME, START)]).to.deep.equal([2_000, 2_000]);
+  });
+
+  it('counts nothing of a change that was not committed', async () => {
+    const sessionBytes = new OpenSessionBytes(new Table(), 4_000);
+    await sessionBytes.reserve(ACME, 2_000, at(0));
+    const { change, parts } = opening('a', 2_000, at(0), at(5));
+    sessionBytes.record(ACME, change, parts, { done: false, part: 'tenant' });
+    sessionBytes.release(ACME, 2_000);
+    expect(sessionBytes.usedBy(ACME)).to.equal(0);
+  });
+
+  it('frees the bytes of a session that ends in the process that did not create it', async () => {
+    const table = new Table();
+    const [one, other] = [new OpenSessionBytes(table, 4_000), new OpenSessionBytes(table, 4_000)];
+    await open(one, 'a');
+    await one.flush();
+    await open(other, 'b', { bytes: 1_500 });
+    expect(other.usedBy(ACME)).to.equal(3_500);
+    table.sessions.set('a', { createdAt: START, expiresAt: at(5).getTime(), bytes: 2_000 - ROW });
+    complete(other, 'a');
+    await other.flush();
+    await other.flush();
+    expect(other.usedBy(ACME)).to.equal(1_500);
+  });
+
+  it('comes to nothing where an end is written before the creation by another process', async () => {
+    const table = new Table();
+    const [one, other] = [new OpenSessionBytes(table, 4_000), new OpenSessionBytes(table, 4_000)];
+    await open(other, 'b', { bytes: 1_200, minutes: 60 });
+    await open(one, 'a');
+    table.sessions.set('a', { createdAt: START, expiresAt: at(5).getTime(), bytes: 2_000 - ROW });
+    complete(other, 'a');
+    await other.flush();
+    await other.flush();
+    expect(other.usedBy(ACME), 'the session of the other bucket').to.equal(1_200);
+    await one.flush();
+    expect(one.usedBy(ACME)).to.equal(1_200);
+  });
+
+  it('takes nothing off for a session of an earlier release', async () => {
+    const table = new Table();
+    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    await open(sessionBytes, 'a');
+    const row = { id: 'old', status: 'active', created_at: START - 1, expires_at: at(5).getTime() };
+    sessionBytes.observeSession({
+      ...row,
+      request: 'x'.repeat(1_000),
+      configuration_ids: '[]',
+      outcome: null,
+    });
+    table.sessions.set('old', { createdAt: START - 1, expiresAt: at(5).getTime(), bytes: 1_000 });
+    complete(sessionBytes, 'old');
+    await sessionBytes.flush();
+    expect(sessionBytes.usedBy(ACME)).to.equal(2_000);
+  });
+
+  it('keeps what it could not write, and writes it later', async () => {
+    const table = new Table();
+    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    await open(sessionBytes, 'a');
+    table.isReachable = false;
+    expect(await codeOf(sessionBytes.flush())).to.be.instanceOf(StoreUnavailable);
+    expect(sessionBytes.usedBy(ACME)).to.equal(2_000);
+    table.isReachable = true;
+    await sessionBytes.flush();
+    expect([sessionBytes.usedBy(ACME), table.sum(ACME, START)]).to.deep.equal([2_000, 2_000]);
+  });
+
+  it('writes what was counted when it closes', async () => {
+    const table = new Table();
+    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    await open(sessionBytes, 'a');
+    await sessionBytes.close();
+    expect(table.sum(ACME, START)).to.equal(2_000);
+  });
+
+  it('moves the bytes of a session whose expiry changes', async () => {
+    const table = new Table();
+    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    await open(sessionBytes, 'a', { minutes: 60 });
+    const change = { session: { id: 'a' as SessionId, endsAt: at(2) } } as Change;
+    sessionBytes.record(ACME, change, { session: [] } as unknown as Parts, {
+      done: true,
+      session: { status: 'fetched', version: 2, moved: false },
+    });
+    await sessionBytes.flush();
+    expect([at(1), at(3)].map((now) => table.sum(ACME, now.getTime()))).to.deep.equal([2_000, 0]);
+  });
+
+  it('is never below zero, and is zero once every session has ended or its bucket has passed', async () => {
+    const step = fc.record({
+      act: fc.constantFrom('open', 'complete', 'flush', 'wait'),
+      process: fc.nat({ max: 1 }),
+      session: fc.nat({ max: 11 }),
+      minutes: fc.integer({ min: 1, max: 600 }),
+      bytes: fc.integer({ min: ROW, max: 5_000 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const table = new Table();
+        const processes = [0, 1].map(() => new OpenSessionBytes(table, 1_000_000));
+        const opened = new Set<number>();
+        const ended = new Set<number>();
+        let minute = 0;
+        let last = 0;
+        for (const { act, process, session, minutes, bytes } of steps) {
+          const sessionBytes = processes[process] as OpenSessionBytes;
+          if (act === 'wait') minute += minutes / 10;
+          if (act === 'flush') await sessionBytes.flush();
+          if (act === 'open' && !opened.has(session)) {
+            opened.add(session);
+            await open(sessionBytes, String(session), { bytes, now: at(minute), minutes });
+            last = Math.max(last, minute + minutes);
+            const expiresAt = at(minute).getTime() + minutes * MINUTE;
+            table.sessions.set(String(session), {
+              ...{ createdAt: at(minute).getTime(), expiresAt, bytes: bytes - ROW },
+            });
+          }
+          if (act === 'complete' && opened.has(session) && !ended.has(session)) {
+            ended.add(session);
+            complete(sessionBytes, String(session));
+          }
+          expect(sessionBytes.usedBy(ACME)).to.be.at.least(0);
+        }
+        for (const sessionBytes of [...processes, ...processes]) await sessionBytes.flush();
+        for (const session of opened)
+          if (!ended.has(session)) complete(processes[0] as never, String(session));
+        for (const sessionBytes of [...processes, ...processes]) await sessionBytes.flush();
+        expect(table.sum(ACME, at(minute).getTime())).to.equal(0);
+        expect(table.sum(ACME, at(last + 20).getTime())).to.equal(0);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('expiryBucket', () => {
+  it('ends at the expiry or later, by a minute or 2 % of the lifetime at most', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 4e12 }),
+        fc.integer({ min: 1, max: 315_360_000_000 }),
+        (createdAt, lifetime) => {
+          const late = expiryBucket(createdAt, createdAt + lifetime) - (createdAt + lifetime);
+          expect(late).to.be.within(0, Math.max(MINUTE, lifetime / 50));
+        },
+      ),
+    );
+  });
+
+  it('leaves few buckets to a tenant whose sessions live for different times', () => {
+    const day = 86_400_000;
+    const buckets = new Set<number>();
+    for (let lifetime = 1_000; lifetime <= 30 * day; lifetime += 10_000)
+      buckets.add(expiryBucket(START, START + lifetime));
+    expect(buckets.size).to.be.below(800);
+  });
+});
