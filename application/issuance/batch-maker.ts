@@ -61,10 +61,11 @@ export class BatchMaker extends needs({
       readonly holderKeys: readonly PublicJwk[];
       /** What the credentials follow, before the end of which they expire. */
       readonly statuses: readonly WalletStatus[];
+      readonly authorization: Pick<IdentifiedBatch, 'grantId' | 'authorizedAt'>;
     },
   ): Promise<MadeBatch> {
     const { credentialFactory, walletFollower, subjectFingerprints, clock } = this.ports;
-    const { session, claims, statuses } = contents;
+    const { session, claims, statuses, authorization } = contents;
     const holderKeys = contents.holderKeys.slice(0, maxCopies(claims));
     const now = clock.now();
     const lifeTime = lifeTimeWithin(now, configuration.lifeTime, endOfStatuses(statuses));
@@ -90,7 +91,7 @@ export class BatchMaker extends needs({
       const fingerprint = await subjectFingerprints.ofIssued(configured, configuration, claims);
       return {
         ...{ credentials, batch, entries, ...walletFollower.following(batch, endsAt, statuses) },
-        ...(fingerprint !== undefined && { identifies: { fingerprint, batch, endsAt } }),
+        ...(fingerprint !== undefined && { identifies: { fingerprint, batch, endsAt, ...authorization } }),
       };
     } catch (error) {
       this.discard(configured, { entries });

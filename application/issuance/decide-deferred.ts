@@ -62,7 +62,11 @@ export const DeferredFailure = z
 /** With what wallets will refuse of credentials that were made elsewhere. */
 export type CompletedTransaction = DeferredTransaction & { readonly findings: readonly Finding[] };
 
-const REVOKED_PERSON = 'the credentials of this person were revoked after the wallet asked for this one';
+/** Reasons for which a pending transaction cannot be completed any more, by the part of the change that failed. */
+const REVOKED = {
+  identifies: 'the credentials of this person were revoked after the wallet was authorized',
+  unrevoked: 'the authorization of the wallet was revoked',
+} as const;
 
 /** Transactions that a list holds at most. */
 const MAX_LISTED = 500;
@@ -118,7 +122,6 @@ export class DecideDeferred extends needs({
     if (session === undefined) throw over();
     const made = await this.#make(caller, configuration, transaction, completion);
     const { credentials, batch } = made;
-    await this.#assertNotRevoked(caller, transaction, made);
     const now = clock.now();
     const audit = { by: caller, change: describeDeferred(id, 'completed') };
     const record = async (room: Room, before: readonly IssuedBatch[]) => {
@@ -138,6 +141,8 @@ export class DecideDeferred extends needs({
       const committed = await store.commit(caller.tenantId, change, now);
       if (committed.done && statuses.length > 0)
         tenantConfigurations.committed(caller.tenantId, { statuses }, { done: true });
+      if (!committed.done && (committed.part === 'identifies' || committed.part === 'unrevoked'))
+        throw revoked(REVOKED[committed.part]);
       return committed.done;
     };
     try {
@@ -146,10 +151,10 @@ export class DecideDeferred extends needs({
       if (!(error instanceof Failure)) throw error;
       batchMaker.discard(caller.configured, made);
       assertPending(await this.get(caller, id), now);
-      throw over();
+      if (!isRevoked(error)) throw over();
+      await this.#failRevoked(caller, transaction, error);
+      throw error;
     }
-    // Credentials of the person may have been revoked between the look and the commit.
-    await this.#assertNotRevoked(caller, transaction, made);
     const isOurs = completion.claims !== undefined;
     const findings = isOurs ? [] : handedInFindings(credentials, configuration, transaction.holderKeys);
     return { ...(await this.get(caller, id)), findings };
@@ -176,38 +181,24 @@ export class DecideDeferred extends needs({
     return this.get(caller, id);
   }
 
-  /**
-   * A revocation by person ends what was put off before it.
-   * @throws Failure `conflict` after the transaction failed, so that the wallet is told that it gets nothing.
-   */
-  async #assertNotRevoked(
+  /** A transaction that can never be completed fails, so that the wallet is told that it gets nothing. */
+  async #failRevoked(
     caller: TenantCaller,
-    transaction: DeferredTransaction,
-    made: MadeBatch,
+    { id, walletStatuses }: DeferredTransaction,
+    { message: errorMessage }: Failure,
   ): Promise<void> {
-    const { store, clock, batchMaker } = this.ports;
-    const { tenantId, configured } = caller;
-    const { id, credentialConfigurationId, createdAt } = transaction;
-    const fingerprint = made.identifies?.fingerprint;
-    if (fingerprint === undefined) return;
-    const { maintenance } = store;
-    if (!(await maintenance.isRevokedSince(tenantId, fingerprint, credentialConfigurationId, createdAt)))
-      return;
-    const isReady = (await store.read(tenantId).deferred(id))?.status === 'ready';
-    if (!isReady) batchMaker.discard(configured, made);
     const change: Change = {
-      deferred: { id, act: isReady ? 'refuse' : 'fail', errorMessage: REVOKED_PERSON },
+      deferred: { id, act: 'fail', errorMessage },
       audit: { by: caller, change: describeDeferred(id, 'failed') },
-      ...(transaction.walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
+      ...(walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
     };
-    await store.commit(tenantId, change, clock.now());
-    throw new Failure('conflict', `${REVOKED_PERSON}, so the transaction failed`);
+    await this.ports.store.commit(caller.tenantId, change, this.ports.clock.now());
   }
 
   async #make(
     { configured }: TenantCaller,
     configuration: CredentialConfiguration,
-    { sessionId, holderKeys, walletStatuses }: DeferredTransaction,
+    { sessionId, holderKeys, walletStatuses, grantId, createdAt }: DeferredTransaction,
     { credential, credentials, claims }: DeferredCompletion,
   ): Promise<MadeBatch> {
     const { batchMaker, walletFollower } = this.ports;
@@ -224,12 +215,23 @@ export class DecideDeferred extends needs({
     await walletFollower.assertStanding(configured, statuses, unwanted);
     return batchMaker.make(configured, configuration, {
       ...{ session: { id: sessionId }, claims, holderKeys, statuses },
+      authorization: { authorizedAt: createdAt, ...(grantId !== null && { grantId }) },
     });
   }
 }
 
 function unwanted(told: string, options: { readonly cause: OperatorReason }): Failure {
   return new Failure('conflict', `${told}; fail the transaction, or try again later`, options);
+}
+
+const IS_REVOKED = Symbol('revoked');
+
+function revoked(reason: string): Failure {
+  return new Failure('conflict', `${reason}, so the transaction failed`, { cause: IS_REVOKED });
+}
+
+function isRevoked(failure: Failure): boolean {
+  return failure.cause === IS_REVOKED;
 }
 
 function over(): Failure {

@@ -13,6 +13,7 @@ import {
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import { isAllDone } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
+import { CLOCK_TOLERANCE_MS } from '../../domain/shared/clock-tolerance.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, type OperatorReason } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -29,7 +30,7 @@ import { Random } from '../ports/random.ts';
 import { RefusedAttempts, type Tell } from '../sessions/refused-attempts.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
 import { revoking } from './active-set.ts';
-import { BatchMaker, handedOut } from './batch-maker.ts';
+import { BatchMaker, handedOut, type MadeBatch } from './batch-maker.ts';
 import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
@@ -186,7 +187,10 @@ export class IssueCredential extends needs({
     const { batchMaker, statusAllocator } = this.ports;
     const made = await batchMaker.make(known.configured, configuration, {
       ...{ session, claims, holderKeys, statuses },
+      authorization: authorizationOf(token),
     });
+    let personRevoked: Failure | undefined;
+    const identifies = () => (personRevoked = revoked());
     try {
       await withinLimit(known, session.id, configuration, async (room, before) => {
         const spends = spending && { ...spending, now: known.now };
@@ -197,14 +201,30 @@ export class IssueCredential extends needs({
           ...others,
           ...defined({ follows: made.follows, identifies: made.identifies }),
         };
-        return (await known.tryCommit(all, REFUSALS)) === 'done';
+        return (await known.tryCommit(all, { ...REFUSALS, identifies })) === 'done';
       });
     } catch (error) {
       // What is refused has not happened for sure.
       if (error instanceof Failure) batchMaker.discard(known.configured, made);
-      throw error;
+      if (personRevoked === undefined || error !== personRevoked) throw error;
+      throw (await this.#isTokenRevoked(known, token, made)) ? error : offerOver();
     }
     return handedOut(made);
+  }
+
+  /**
+   * The credentials of the person were revoked after the wallet was authorized. The grant is revoked, too, so that it brings no other
+   * tokens; unless it covers configurations that the revocation did not mean.
+   * @returns whether the token is of no use any more.
+   */
+  async #isTokenRevoked(
+    { tenantId }: Known,
+    { grantId }: WalletTokenClaims,
+    { identifies }: MadeBatch,
+  ): Promise<boolean> {
+    const { store, clock } = this.ports;
+    if (grantId === undefined || identifies === undefined) return true;
+    return store.maintenance.revokeGrant(tenantId, identifies.fingerprint, grantId, clock.now());
   }
 
   /** OpenID4VCI 1.0 section 8.3: the backend cannot issue yet, so the wallet comes back with a transaction id. */
@@ -246,4 +266,10 @@ export function revoked(): Failure {
 /** A wallet whose attestation fell gets no token any more, and those that it has bring it nothing. */
 function unwanted(told: string, options: { readonly cause: OperatorReason }): Failure {
   return new Failure('invalid_token', told, options);
+}
+
+/** The clock of an external authorization server may be ahead, so a token counts as that much older than it says. */
+function authorizationOf({ grantId, issuedAtSeconds }: WalletTokenClaims) {
+  if (grantId !== undefined) return { grantId, authorizedAt: new Date(issuedAtSeconds * 1000) };
+  return { authorizedAt: new Date(issuedAtSeconds * 1000 - CLOCK_TOLERANCE_MS) };
 }

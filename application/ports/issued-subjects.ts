@@ -31,7 +31,8 @@ export type IssuedSubjects = {
     now: Date,
   ): Promise<void>;
   /**
-   * Remembers when credentials of these persons were revoked, for what was put off before.
+   * Records when credentials of these persons were revoked. From then on a commit that `identifies` one of them fails, unless the
+   * wallet was authorized later. A commit that is in progress ends first, so that `orderRevocations` finds its credentials.
    * @param configurationIds of these; of all where it is undefined.
    */
   noteRevoked(
@@ -40,13 +41,16 @@ export type IssuedSubjects = {
     configurationIds: readonly string[] | undefined,
     now: Date,
   ): Promise<void>;
-  /** Whether credentials of this configuration were revoked for the person at this time or later. */
-  isRevokedSince(
-    tenantId: TenantId,
-    fingerprint: string,
-    configurationId: string,
-    since: Date,
-  ): Promise<boolean>;
+  /**
+   * Revokes grants by which credentials were issued to these persons, as far as `noteRevoked` covers all configurations of a grant:
+   * one that also covers others stays.
+   */
+  revokeGrants(tenantId: TenantId, fingerprints: readonly string[], now: Date): Promise<void>;
+  /**
+   * The same for a grant by which nothing was issued to the person yet.
+   * @returns whether the grant is revoked, now or before.
+   */
+  revokeGrant(tenantId: TenantId, fingerprint: string, grantId: string, now: Date): Promise<boolean>;
   /** Orders of one tenant about these fingerprints, those that wait longest first. */
   revocationOrdersOf(
     tenantId: TenantId,

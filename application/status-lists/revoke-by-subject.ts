@@ -68,8 +68,10 @@ export class RevokeBySubject extends needs({
         'conflict',
         `more than ${MAX_BATCHES} batches fit these claims, so they are not of one person`,
       );
-    // Noted before the orders: a deferred credential that is completed from now on is rejected, also where nothing was issued yet.
+    // Noted before the orders: from now on wallets that were authorized before get no credential of the person, also where nothing
+    // was issued yet. Grants that brought one bring nothing else either.
     await maintenance.noteRevoked(tenantId, fingerprints, some, clock.now());
+    await maintenance.revokeGrants(tenantId, fingerprints, clock.now());
     // Ordered first: what this call does not come to, or dies over, the job does.
     await maintenance.orderRevocations(tenantId, fingerprints, some, clock.now());
     const all = await maintenance.revocationOrdersOf(tenantId, fingerprints, MAX_BATCHES);

@@ -1,6 +1,7 @@
 import type { TenantActor } from '../../domain/audit/audit-entry.ts';
 import { describeRevocation } from '../../domain/audit/describe-change.ts';
 import type { Change } from '../../domain/changes/change.ts';
+import { isSharedOffer } from '../../domain/issuance/offer.ts';
 import { SESSION_STATUSES } from '../../domain/sessions/session.ts';
 import type { IssuedBatch, StatusChange } from '../../domain/status-lists/status-list.ts';
 import { WORLD } from '../known.ts';
@@ -52,10 +53,12 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
     const { store, clock, tenantConfigurations } = this.ports;
     const { configurationIds = [], batches = [] } = read ?? {};
     const place = configurationIds.indexOf(credentialConfigurationId);
-    // Several persons may have come by one offer: then it goes on for the others.
-    const isTheirs = batches
+    const isOnlyTheirs = batches
       .filter((batch) => batch.credentialConfigurationId === credentialConfigurationId)
       .every(({ id }) => own.includes(id));
+    const session = isOnlyTheirs ? (await store.read(tenantId).session(sessionId))?.session : undefined;
+    // An offer that more than one person can redeem goes on for the others; the grants of this person are revoked.
+    const isBarred = isOnlyTheirs && place >= 0 && !isSharedOffer(session?.request);
     const releases = { fingerprint, sessionId, batchIds: own };
     const told = describeRevocation({ sessionId, credentialConfigurationId }, statuses);
     const change: Change = {
@@ -65,7 +68,7 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
         id: sessionId,
         anytime: SESSION_STATUSES,
         issuedExactly: batches.length,
-        bars: { mask: isTheirs && place >= 0 ? 2 ** place : 0, barred: true },
+        bars: { mask: isBarred ? 2 ** place : 0, barred: true },
       },
       statuses,
       ...(statuses.length > 0 && { audit: { by, change: told } }),

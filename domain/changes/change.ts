@@ -40,7 +40,7 @@ export type Change = {
   readonly issued?: IssuedBatch;
   /** What `issued` follows from now on. */
   readonly follows?: FollowingBatch;
-  /** Whom `issued` is about. */
+  /** The person that `issued` is about, whose credentials must not have been revoked since the wallet was authorized. */
   readonly identifies?: IdentifiedBatch;
   /** What was issued to a person and is revoked now: nobody else has revoked any of it for that. */
   readonly releases?: ReleasedBatches;
@@ -70,7 +70,8 @@ export type Part =
   | 'statuses'
   | 'removes'
   | 'keeps'
-  | 'releases';
+  | 'releases'
+  | 'identifies';
 
 export type Committed =
   | {

@@ -115,7 +115,8 @@ export function claim(session: Session, configurationId: string, spending: Spent
 /**
  * The credentials are on record and go out; the session completes when they were the last ones.
  * @param grantId of the access token.
- * @param spending absent when the request was claimed before: then it may end after the session's time.
+ * @param spending absent when the request was claimed before: then it may end after the session's time, but not after the grant was
+ *   revoked.
  */
 export function issue(
   session: Session,
@@ -133,7 +134,7 @@ export function issue(
     counts: true,
     sets: { bit, all, last: MOVES.complete },
   };
-  const { now: _now, ...spends } = spending ?? {};
+  const { now: _now, ...spends } = spending ?? { ...spent([], grantId), now: undefined };
   return { ...spends, session: change, issued: batch };
 }
 
@@ -153,10 +154,11 @@ export function defer(
     lastsUntil: transaction.expiresAt,
   };
   const holds = statuses.length === 0 ? undefined : { transactionId: transaction.id, statuses };
-  return { session: change, opens: { deferred: transaction }, ...defined({ holds }) };
+  const unrevoked = grantId ?? undefined;
+  return { session: change, opens: { deferred: transaction }, ...defined({ holds, unrevoked }) };
 }
 
-/** The backend decided: the credentials wait for the wallet, and are on record. */
+/** The backend decided: the credentials wait for the wallet, whose grant is not revoked, and are on record. */
 export function complete(
   session: Session,
   { id, grantId }: Pick<DeferredTransaction, 'id' | 'grantId'>,
@@ -170,6 +172,7 @@ export function complete(
     deferred: { id, act: 'complete', credentials, batchId: batch.id },
     session: change,
     issued: batch,
+    ...(grantId !== null && { unrevoked: grantId }),
   } as const;
 }
 

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
+import type { SessionRequest } from '../sessions/session.ts';
 import { SessionReference } from '../sessions/session-search.ts';
 import { listUpTo, Reference, wholeNumber } from '../shared/bounds.ts';
 import { invalidInput } from '../shared/failure.ts';
 import { InvocationUri, invocationUri } from '../shared/invocation-uri.ts';
-import type { JsonObject } from '../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import { normalUri } from '../shared/uri.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 
@@ -212,4 +213,11 @@ const INVOCATION_URI = 'openid-credential-offer://';
 /** OpenID4VCI 1.0 section 4.1.3: the link, by reference. @param base scheme of wallets, or the universal link of one. */
 export function offerLink(offerUri: string, base = INVOCATION_URI): string {
   return invocationUri(base, { credential_offer_uri: offerUri });
+}
+
+/** Whether several wallets can redeem the offer: each of its users logs in. A pre-authorized code is for one wallet. */
+export function isSharedOffer(request: SessionRequest | null | undefined): boolean {
+  if (request?.kind !== 'issuance' || request.offerUrl === '') return false;
+  const { grants } = request.offer;
+  return !(isJsonObject(grants) && Object.hasOwn(grants, PRE_AUTHORIZED_CODE_GRANT));
 }

@@ -19,6 +19,13 @@ export type IdentifiedBatch = {
   readonly batch: Pick<IssuedBatch, 'id' | 'sessionId' | 'credentialConfigurationId'>;
   /** Of the credentials; null where they have no end. */
   readonly endsAt: Date | null;
+  /** Grant of the access token; absent for a token of an external authorization server. */
+  readonly grantId?: string;
+  /**
+   * When the wallet got its access token, for a token without a grant. A revocation of the person's credentials at this time or
+   * later undoes the change. For a token with a grant that is stored, the time of its redemption counts.
+   */
+  readonly authorizedAt: Date;
 };
 
 /** Batches of one session that are on record as of one person, each once. */

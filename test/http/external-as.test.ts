@@ -37,11 +37,16 @@ for (const { name, open } of databases()) {
       service = await startTestService({ DATABASE_URL: database.url });
       backend = await Backend.start();
       backend.on('/claims', (response, { body }) =>
-        response.end(JSON.stringify({ badge: { department: body.identity.token_claims.department } })),
+        response.end(
+          JSON.stringify({
+            badge: { department: body.identity.token_claims.department },
+            member: { number: body.identity.sub },
+          }),
+        ),
       );
       provider = await startUpstreamProvider({
         accounts: { alice: {}, bob: {}, carol: {}, dora: {}, emil: {}, fred: {}, gina: {} },
-        resourceScopes: ['badge', 'card', 'web'],
+        resourceScopes: ['badge', 'card', 'web', 'member'],
         algorithm: 'ES256',
       });
       ({ token } = await createTenant(service, 'acme'));
@@ -53,7 +58,12 @@ for (const { name, open } of databases()) {
         id: 'web',
         iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example/' }],
       };
-      for (const body of [badge, card, web]) await created(service, token, '/issuer/credentials', body);
+      const member = {
+        ...{ id: 'member', config, vct: 'urn:member:1', claimsWebhook: webhook },
+        ...{ statusManagement: true, subjectClaims: [['number']] },
+      };
+      for (const body of [badge, card, web, member])
+        await created(service, token, '/issuer/credentials', body);
       await configure();
       wallet = new RawWallet(service, 'acme');
     });
@@ -161,6 +171,23 @@ for (const { name, open } of databases()) {
       const text = JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value));
       expect(text).to.include('subject_hash').and.not.include('helena');
       expect(text).to.not.include(provider.issuer);
+    });
+
+    it('bring nothing after the credentials of their person were revoked, and go on for other users', async () => {
+      const { issuer_state } = await offer('member');
+      const tokenOf = (accountId: string) =>
+        tokenFor({ scope: 'member', accountId, claims: { issuer_state } });
+      const [alice, gina, bob] = [await tokenOf('alice'), await tokenOf('gina'), await tokenOf('bob')];
+      for (const text of [alice, bob]) issued(await wallet.request(text, 'member'));
+      // Gina has a token, and no credential yet.
+      for (const [number, revoked] of [['alice', 1] as const, ['gina', 0] as const]) {
+        const json = { claims: { number } };
+        const answer = await service.call('POST', '/credentials/revoke-by-subject', { token, json });
+        expect(answer.body, answer.text).to.deep.equal({ revoked, pending: 0 });
+      }
+      for (const text of [alice, gina])
+        expectError(await wallet.request(text, 'member'), 401, 'invalid_token');
+      expect(issued(await wallet.request(bob, 'member'))).to.include({ number: 'bob' });
     });
 
     it('are good for notifications, too', async () => {

@@ -9,18 +9,36 @@ import { FINGERPRINTS, SUBJECT_KEYS } from '../rows/subject-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
 import type { JobSql } from './job-sql.ts';
 
-/** Longer than any deferred transaction waits. */
-const REVOKED_KEPT_MS = 90 * 24 * 3_600_000;
+/** Longer than any grant brings tokens: refresh tokens live a year at most. */
+const REVOKED_KEPT_MS = 400 * 24 * 3_600_000;
 
-/** In which the dialects differ: whether a text is among the elements of an array parameter, and which of two numbers is greater. */
-export type SubjectWords = { readonly among: (parameter: string) => string; readonly later: string };
+/** Expressions and statements in which the dialects differ. */
+export type SubjectWords = {
+  /** Whether a text is among the elements of an array parameter. */
+  readonly among: (parameter: string) => string;
+  /** Function that returns the greater of two numbers. */
+  readonly later: string;
+  /** Table `c` with the configurations of the grant `g`, one `id` per row. */
+  readonly configurations: string;
+  readonly noteRevoked: Statement;
+};
 export const POSTGRES_SUBJECTS: SubjectWords = {
   among: (parameter) => `= any(${parameter}::text[])`,
   later: 'greatest',
+  configurations: 'json_array_elements_text(g.configuration_ids::json) as c(id)',
+  noteRevoked: { name: 'note_revoked_subject', text: 'select note_revoked_subject_1($1, $2, $3, $4)' },
 };
 export const SQLITE_SUBJECTS: SubjectWords = {
   later: 'max',
   among: (parameter) => `in (select value from json_each(${parameter}))`,
+  configurations: '(select value as id from json_each(g.configuration_ids)) as c',
+  noteRevoked: named(
+    'note_revoked_subject',
+    `insert into revoked_subjects (tenant_id, fingerprint, credential_configuration_id, revoked_at)
+     select t.id, $2, c.value, $4 from tenants t join json_each($3) c where t.id = $1
+     on conflict (tenant_id, fingerprint, credential_configuration_id)
+       do update set revoked_at = max(excluded.revoked_at, revoked_subjects.revoked_at)`,
+  ),
 };
 
 const FIND_KEY = named('subject_key', 'select * from subject_keys where tenant_id = $1');
@@ -44,20 +62,9 @@ const FULFILLED = named(
   `delete from subject_revocations
    where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4 and due_at = $5`,
 );
-const NOTE_REVOKED = named(
-  'note_revoked_subject',
-  `insert into revoked_subjects (tenant_id, fingerprint, credential_configuration_id, revoked_at)
-   select id, $2, $3, cast($4 as bigint) from tenants where id = $1
-   on conflict (tenant_id, fingerprint, credential_configuration_id) do update set revoked_at = excluded.revoked_at`,
-);
 const FORGET_REVOKED = named(
   'forget_revoked_subjects',
   'delete from revoked_subjects where tenant_id = $1 and revoked_at < $2',
-);
-const REVOKED_SINCE = named(
-  'subject_revoked_since',
-  `select 1 as found from revoked_subjects where tenant_id = $1 and fingerprint = $2
-   and credential_configuration_id in ('', $3) and revoked_at >= $4`,
 );
 const POSTPONE = named(
   'postpone_subject_revocation',
@@ -65,7 +72,24 @@ const POSTPONE = named(
    where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4`,
 );
 
-export function issuedSubjects(sql: JobSql, cipher: Cipher, { among, later }: SubjectWords): IssuedSubjects {
+export function issuedSubjects(sql: JobSql, cipher: Cipher, words: SubjectWords): IssuedSubjects {
+  const { among, later, configurations, noteRevoked } = words;
+  /** Whether every configuration of the grant `g` was revoked for the person since the grant was redeemed. */
+  const isCovered = (fingerprint: string) =>
+    `not exists (select 1 from ${configurations} where not exists (select 1 from revoked_subjects r
+       where r.tenant_id = g.tenant_id and r.fingerprint = ${fingerprint}
+         and r.credential_configuration_id in ('', c.id) and r.revoked_at >= coalesce(g.consumed_at, 0)))`;
+  const REVOKE_GRANTS = named(
+    'revoke_grants_of_subjects',
+    `update grants set revoked_at = $3 where tenant_id = $1 and revoked_at is null and id in (
+       select g.id from issued_subjects i join grants g on g.tenant_id = i.tenant_id and g.id = i.grant_id
+       where i.tenant_id = $1 and i.fingerprint ${among('$2')} and ${isCovered('i.fingerprint')})`,
+  );
+  const REVOKE_GRANT = named(
+    'revoke_grant_of_subject',
+    `update grants as g set revoked_at = coalesce(g.revoked_at, $4)
+     where g.tenant_id = $1 and g.id = $3 and (g.revoked_at is not null or ${isCovered('$2')})`,
+  );
   const COUNT = named(
     'count_batches_of_subjects',
     `select count(*) as batches from (select 1 as one from issued_subjects
@@ -115,15 +139,15 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, { among, later }: Su
     },
     async noteRevoked(tenantId, fingerprints, configurationIds, now) {
       await sql.change(FORGET_REVOKED, tenantId, now.getTime() - REVOKED_KEPT_MS);
-      for (const fingerprint of fingerprints) {
-        for (const id of configurationIds ?? [''])
-          await sql.change(NOTE_REVOKED, tenantId, fingerprint, id, now.getTime());
-      }
+      // One transaction per person: two locks in one transaction could wait for each other.
+      for (const fingerprint of fingerprints)
+        await sql.all(noteRevoked, tenantId, fingerprint, configurationIds ?? [''], now.getTime());
     },
-    async isRevokedSince(tenantId, fingerprint, configurationId, since) {
-      return (
-        (await sql.all(REVOKED_SINCE, tenantId, fingerprint, configurationId, since.getTime())).length > 0
-      );
+    async revokeGrants(tenantId, fingerprints, now) {
+      await sql.change(REVOKE_GRANTS, tenantId, fingerprints, now.getTime());
+    },
+    async revokeGrant(tenantId, fingerprint, grantId, now) {
+      return (await sql.change(REVOKE_GRANT, tenantId, fingerprint, grantId, now.getTime())) > 0;
     },
     async revocationOrdersOf(tenantId, fingerprints, limit) {
       return (await sql.all(ORDERS, tenantId, fingerprints, limit)).map(readOrder);

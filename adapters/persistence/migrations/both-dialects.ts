@@ -144,6 +144,8 @@ export const REVOKED_SUBJECTS = [
   'create table "revoked_subjects" ("tenant_id" varchar(255) not null, "fingerprint" varchar(255) not null, "credential_configuration_id" varchar(255) not null, "revoked_at" bigint not null, primary key ("tenant_id", "fingerprint", "credential_configuration_id"))',
 ];
 
+export const GRANTS_OF_SUBJECTS = ['alter table "issued_subjects" add "grant_id" varchar(255) null'];
+
 /** Small indexes on rows that jobs look for; none of them is on a table that a wallet request writes. */
 export const DUE_ROWS = [
   'drop index "deferred_by_expiry"',

@@ -49,11 +49,10 @@ const COMMIT_AND_FOLLOW: Statement = {
   text: `${COMMIT.text}, follow_wallets_1($1, $3, $21, $22, $23, $24, $25, $26, $27, $28, $29)`,
 };
 
-/** The same with whom the credentials are about, whose fields come last. */
+/** The same with the person that the credentials are about. Its columns and the time of authorization are the last parameters. */
 const identifying = ({ name, text }: Statement, last: number): Statement => ({
   name: `${name}_identified`,
-  text: `with i as (insert into issued_subjects (tenant_id, ${IDENTIFIED.join(', ')})
-       values ($1, ${IDENTIFIED.map((_, index) => `$${last + 1 + index}`).join(', ')})) ${text}`,
+  text: `${text}, identify_batch_1($1, ${[...IDENTIFIED, 'authorized_at'].map((_, index) => `$${last + 1 + index}`).join(', ')})`,
 });
 const COMMIT_IDENTIFIED = identifying(COMMIT, 20);
 const COMMIT_AND_FOLLOW_IDENTIFIED = identifying(COMMIT_AND_FOLLOW, 29);

@@ -19,12 +19,14 @@ export const IDENTIFIED = [
   'batch_id',
   'credential_configuration_id',
   'expires_at',
+  'grant_id',
 ];
 
-/** Their fields; undefined where a change identifies nobody. */
+/** Values of these columns, and after them the time of authorization; undefined for a change without `identifies`. */
 export function identifiedBy({ identifies }: Change) {
   if (identifies === undefined) return undefined;
-  const { fingerprint, batch, endsAt } = identifies;
+  const { fingerprint, batch, endsAt, grantId, authorizedAt } = identifies;
   const { sessionId, id, credentialConfigurationId } = batch;
-  return [fingerprint, sessionId, id, credentialConfigurationId, endsAt?.getTime() ?? null] as const;
+  const columns = [fingerprint, sessionId, id, credentialConfigurationId, endsAt?.getTime() ?? null] as const;
+  return [...columns, grantId ?? null, authorizedAt.getTime()] as const;
 }

@@ -27,6 +27,8 @@ export const IssuedSubjectRow = defineEntity({
     credentialConfigurationId: p.string(),
     /** Of the credentials; what has ended need not be revoked. */
     expiresAt: time().nullable(),
+    /** Grant of the access token. Null for tokens of external authorization servers and in rows of earlier releases. */
+    grantId: p.string().nullable(),
   },
   indexes: [{ name: 'issued_subjects_by_expiry', properties: ['expiresAt'] }],
   filters: tenantFilter,

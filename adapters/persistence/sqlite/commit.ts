@@ -90,7 +90,14 @@ const NEW_SESSION = insert(SESSIONS.name, [...SESSIONS.columns, 'issued_count', 
 const NEW_GRANT = insert(GRANTS.name, [...GRANTS.columns, 'attempts', 'generation']);
 const NEW_AUTHORIZATION = insert(AUTHORIZATIONS.name, AUTHORIZATIONS.columns);
 const NEW_DEFERRED = insert(DEFERRED.name, DEFERRED.columns);
-const NEW_IDENTIFIED = insert('issued_subjects', IDENTIFIED);
+/** `$8`: when the wallet was authorized, for a token whose grant is not stored. */
+const NEW_IDENTIFIED = named(
+  'new_identified',
+  `insert into issued_subjects (tenant_id, ${IDENTIFIED.join(', ')})
+   select $1, $2, $3, $4, $5, $6, $7 where not exists (select 1 from revoked_subjects r
+     where r.tenant_id = $1 and r.fingerprint = $2 and r.credential_configuration_id in ('', $5)
+       and r.revoked_at >= coalesce((select g.consumed_at from grants g where g.tenant_id = $1 and g.id = $7), $8))`,
+);
 const RELEASE = named(
   'release_subjects',
   `delete from issued_subjects where tenant_id = $1 and fingerprint = $2 and session_id = $3
@@ -176,7 +183,7 @@ export class SqliteCommit {
     write(NEW_AUTHORIZATION, parts.newAuthorization);
     write(NEW_DEFERRED, parts.newDeferred);
     write(ISSUED, parts.issued);
-    write(NEW_IDENTIFIED, identifiedBy(change));
+    if (write(NEW_IDENTIFIED, identifiedBy(change)) === 0) throw new Unexpected('identifies');
     release(run, tenantId, change);
     follow(run, tenantId, followingOf(this.#cipher, tenantId, change), now);
     write(SUBJECT, parts.subject);

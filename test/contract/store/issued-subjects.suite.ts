@@ -7,7 +7,7 @@ import type { Change } from '../../../domain/changes/change.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { FollowingBatch } from '../../../domain/status-lists/wallet-status.ts';
-import { aBatch, addTenant, NOW, openOffer, seconds } from './builders.ts';
+import { aBatch, addTenant, aGrant, NOW, openOffer, REDEMPTION, seconds } from './builders.ts';
 
 const FOREVER = 100_000;
 
@@ -30,7 +30,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       named = fingerprint,
     ) => {
       const issued = aBatch(session, { id, credentialConfigurationId: of });
-      const identifies = { fingerprint: named, batch: issued, endsAt };
+      const identifies = { fingerprint: named, batch: issued, endsAt, authorizedAt: NOW };
       return store.commit(tenantId, { issued, identifies, ...(follows && { follows }) }, NOW);
     };
     const order = (configurations?: string[], tenant = tenantId) =>
@@ -70,7 +70,11 @@ export function describeIssuedSubjects(open: () => Store): void {
       const never = { id: session.id, running: ['failed'], issuedBelow: 1 } as const;
       const refused = await store.commit(
         tenantId,
-        { issued, identifies: { fingerprint, batch: issued, endsAt: null }, session: never },
+        {
+          issued,
+          identifies: { fingerprint, batch: issued, endsAt: null, authorizedAt: NOW },
+          session: never,
+        },
         NOW,
       );
       expect(refused.done).to.equal(false);
@@ -163,6 +167,98 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await ordered(), 'it is about what came meanwhile').to.have.length(1);
       await fulfil();
       expect(await ordered()).to.deep.equal([]);
+    });
+
+    const identify = (id: string, authorized: { grantId?: string; authorizedAt?: Date }, of = 'card') => {
+      const issued = aBatch(session, { id, credentialConfigurationId: of });
+      const identifies = { fingerprint, batch: issued, endsAt: null, authorizedAt: NOW, ...authorized };
+      return store.commit(tenantId, { issued, identifies }, NOW);
+    };
+    const redeemed = async (at: Date, credentialConfigurationIds: readonly string[] = ['card']) => {
+      const grant = aGrant(session, { credentialConfigurationIds });
+      const change = { id: grant.id, act: 'redeem', redemption: REDEMPTION } as const;
+      await store.commit(tenantId, { opens: { grant } }, at);
+      expect((await store.commit(tenantId, { grant: change }, at)).done).to.equal(true);
+      return grant.id;
+    };
+    const revokedAt = async (grantId: string) =>
+      (await store.read(tenantId).grant(grantId))?.grant?.revokedAt ?? null;
+    const REFUSED = { done: false, part: 'identifies' } as const;
+
+    it('are not recorded for a wallet that was authorized before a revocation, and for a later one', async () => {
+      const [before, after] = [await redeemed(seconds(9)), await redeemed(seconds(11))];
+      const { maintenance } = store;
+      await maintenance.noteRevoked(tenantId, [fingerprint], undefined, seconds(10));
+      // An older note does not replace a newer one.
+      await maintenance.noteRevoked(tenantId, [fingerprint], undefined, seconds(5));
+      expect(await identify('one', { grantId: before, authorizedAt: seconds(20) })).to.deep.equal(REFUSED);
+      expect(await identify('two', { authorizedAt: seconds(10) })).to.deep.equal(REFUSED);
+      expect(await identify('three', { grantId: 'gone', authorizedAt: seconds(10) })).to.deep.equal(REFUSED);
+      expect((await store.read(tenantId).issued(session.id))?.batches).to.deep.equal([]);
+      expect(await identify('four', { grantId: after, authorizedAt: seconds(1) })).to.deep.equal({
+        done: true,
+      });
+      expect(await identify('five', { authorizedAt: seconds(11) })).to.deep.equal({ done: true });
+      expect((await maintenance.batchesOf(about())).toSorted()).to.deep.equal(['five', 'four']);
+      // The note is of this tenant and of this person.
+      expect((await issue('six', {}, randomUUID())).done).to.equal(true);
+    });
+
+    it('are not recorded after a revocation of their configuration alone', async () => {
+      await store.maintenance.noteRevoked(tenantId, [fingerprint], ['other', 'card'], seconds(10));
+      for (const each of ['other', 'card']) expect(await identify(each, {}, each)).to.deep.equal(REFUSED);
+      expect(await identify('third', {}, 'third')).to.deep.equal({ done: true });
+    });
+
+    it('name the grant, which is revoked where all of its configurations are', async () => {
+      const { maintenance } = store;
+      const one = await redeemed(NOW);
+      const two = await redeemed(NOW, ['card', 'other']);
+      const another = await redeemed(NOW);
+      const later = await redeemed(seconds(60));
+      for (const [id, grantId] of Object.entries({ one, two, later })) await identify(id, { grantId });
+      const all = async () => {
+        const times = await Promise.all([one, two, another, later].map(revokedAt));
+        return times.map((time) => time !== null);
+      };
+      await maintenance.noteRevoked(tenantId, [fingerprint], ['card'], seconds(10));
+      await maintenance.revokeGrants(tenantId, ['nobody'], seconds(10));
+      await maintenance.revokeGrants(await addTenant(store), [fingerprint], seconds(10));
+      expect(await all()).to.deep.equal([false, false, false, false]);
+      await maintenance.revokeGrants(tenantId, [fingerprint], seconds(10));
+      expect(await all()).to.deep.equal([true, false, false, false]);
+      await maintenance.noteRevoked(tenantId, [fingerprint], undefined, seconds(20));
+      await maintenance.revokeGrants(tenantId, [fingerprint], seconds(20));
+      expect(await all()).to.deep.equal([true, true, false, false]);
+      expect(await revokedAt(one), 'the first revocation counts').to.deep.equal(seconds(10));
+    });
+
+    it('revoke a grant that issued nothing of them, unless it covers more than was revoked', async () => {
+      const { maintenance } = store;
+      const [one, two] = [await redeemed(NOW), await redeemed(NOW, ['card', 'other'])];
+      const revoke = (grantId: string) =>
+        maintenance.revokeGrant(tenantId, fingerprint, grantId, seconds(20));
+      expect(await revoke(one)).to.equal(false);
+      await maintenance.noteRevoked(tenantId, [fingerprint], ['card'], seconds(10));
+      expect([await revoke(one), await revoke(two), await revoke('none')]).to.deep.equal([
+        true,
+        false,
+        false,
+      ]);
+      expect(await revoke(one), 'it stays so').to.equal(true);
+    });
+
+    it('are found by a revocation, or not recorded, when both happen at the same moment', async () => {
+      const { maintenance } = store;
+      const issuances = Array.from({ length: 24 }, (_, index) => identify(`batch-${index}`, {}));
+      const revocation = (async () => {
+        await maintenance.noteRevoked(tenantId, [fingerprint], undefined, seconds(1));
+        await order();
+        return maintenance.batchesOf(about());
+      })();
+      const results = await Promise.all(issuances);
+      const recorded = results.flatMap(({ done }, index) => (done ? [`batch-${index}`] : []));
+      expect((await revocation).toSorted()).to.deep.equal(recorded.toSorted());
     });
 
     it('are forgotten when they have ended', async () => {

@@ -48,6 +48,7 @@ export const subjects: RacedSuite = [
       const [ada, bob] = [await holder('ada'), await holder('bob')];
       const calls: Answer[] = [];
       const issued = { ada: [] as string[], bob: [] as string[] };
+      const issuedByOldTokens: string[] = [];
       const during = async ({ person, tokens, late }: Holder) => {
         const { wallet, service, token } = racing();
         const renewed = times(tokens.length * 2, (index) =>
@@ -60,7 +61,9 @@ export const subjects: RacedSuite = [
           }),
         );
         const fresh = times(SESSIONS, async () => wallet.request(await offered(person), 'card'));
-        issued[person].push(...credentialsOf(await renewed), ...credentialsOf(await fresh));
+        const byOldTokens = credentialsOf(await renewed);
+        if (person === 'ada') issuedByOldTokens.push(...byOldTokens);
+        issued[person].push(...byOldTokens, ...credentialsOf(await fresh));
         const decisions = tally(await decided);
         if (person === 'bob') expect(decisions).to.deep.equal({ 200: LATE });
         else expect(Object.keys(decisions)).to.not.include('500');
@@ -78,7 +81,12 @@ export const subjects: RacedSuite = [
       while ((await job()) > 0);
 
       expect(tally(calls)).to.deep.equal({ 201: CALLERS });
-      await expectStatuses([...ada.held], 1);
+      // A request that was in progress was rejected, or its credential was revoked.
+      await expectStatuses([...ada.held, ...issuedByOldTokens], 1);
+      const again = await times(SESSIONS, (index) =>
+        racing().wallet.request(ada.tokens[index] ?? '', 'card'),
+      );
+      expect(tally(again), again[0]?.text).to.deep.equal({ '401 invalid_token': SESSIONS });
       const audited = await revokedByAudit();
       expect(audited.all).to.equal(await revokedInLists());
       expect(calls.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(audited.byCalls);

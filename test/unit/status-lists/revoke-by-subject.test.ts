@@ -8,7 +8,9 @@ import type { Change } from '../../../domain/changes/change.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
+import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification-flow/kit.ts';
 import { anOffer, Wallet } from '../wallet.ts';
@@ -17,6 +19,10 @@ import { endOf, WalletWorld } from '../wallet-kit.ts';
 const ADA = { number: '17', name: 'Ada' };
 const BOB = { number: '18', name: 'Bob' };
 const MDOC = { format: 'mso_mdoc', docType: 'org.example.badge', display: [{ name: 'Badge' }] };
+const SHARED_CARD = {
+  ...{ claims: null, claimsWebhook: { url: 'https://backend.example/claims' } },
+  ...{ statusManagement: true, subjectClaims: [['number']] },
+};
 const BADGE_NUMBER = ['org.example.badge', 'number'];
 
 describe('RevokeBySubject', () => {
@@ -42,6 +48,27 @@ describe('RevokeBySubject', () => {
     const token = await wallet.token(made);
     const issue = (id = ids[0] ?? '') => wallet.issue(token, { credential_configuration_id: id });
     return { session: made.session.id, issue, issued: await issue() };
+  };
+  /** A shared offer, whose claims come from a backend that knows the person who logged in. */
+  const shared = async (ids: readonly string[]) => {
+    const { session } = await anOffer(world, { flow: 'authorization_code', credentialConfigurationIds: ids });
+    const logIn = async (person: JsonObject) => {
+      const own = new Wallet(world);
+      const requestUri = await own.push({ issuer_state: session.publicId, scope: ids.join(' ') });
+      const { body } = await own.redeemCode(await own.approve(requestUri));
+      const client = { client_id: AUTHORIZATION_REQUEST.client_id };
+      return {
+        issue: (id = ids[0] ?? '') => {
+          world.webhooks.answer = Object.fromEntries(ids.map((each) => [each, person]));
+          return own.issue(body.access_token, { credential_configuration_id: id });
+        },
+        refresh: async () => {
+          const request = own.oauth('token', client);
+          return own.refresh(body.refresh_token, { request });
+        },
+      };
+    };
+    return { session: session.id, logIn };
   };
   const statusOf = async (session: string): Promise<number[]> => {
     const read = await world.store.read(ACME).issued(session as never);
@@ -76,7 +103,7 @@ describe('RevokeBySubject', () => {
       await statusOf(two.session),
       await statusOf(bob.session),
     ]).to.deep.equal([[1], [1], [0]]);
-    expect(await endOf(one.issue()), 'its wallet fetches no other one').to.equal('credential_request_denied');
+    expect(await endOf(one.issue()), 'its wallet fetches no other one').to.equal('invalid_token');
     expect(await endOf(bob.issue())).to.equal('done');
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
   });
@@ -118,20 +145,120 @@ describe('RevokeBySubject', () => {
       const one = await held(ADA, ['badge']);
       expect((await revoke({ claims })).revoked).to.equal(1);
       expect(await statusOf(one.session)).to.deep.equal([1]);
+      world.clock.time += 1000;
     }
   });
 
-  it('leaves the session open for others who came by the same offer', async () => {
-    const one = await held(ADA);
-    // As its backend would for the next one who logs in.
-    const second = sinon.stub(world.claimsProvider, 'atHand').resolves(BOB);
-    world.clock.time += 1000;
-    await one.issue();
-    second.restore();
-    expect((await revoke({ claims: ADA })).revoked).to.equal(1);
-    expect(await statusOf(one.session)).to.deep.equal([1, 0]);
-    expect(await endOf(one.issue())).to.equal('done');
-  });
+  for (const [format, id, ada, bob, paths] of [
+    ['SD-JWT VC', 'shared-card', ADA, BOB, [['number']]],
+    ['mdoc', 'shared-badge', { 'org.example.badge': ADA }, { 'org.example.badge': BOB }, [BADGE_NUMBER]],
+  ] as const) {
+    describe(`tokens of the person for a shared offer of an ${format}`, () => {
+      const claimsWebhook = { url: 'https://backend.example/claims' };
+      const fromBackend = { claims: null, claimsWebhook, ...(format === 'mdoc' && { config: MDOC }) };
+      beforeEach(async () => {
+        await world.offers({ id, ...fromBackend, statusManagement: true, subjectClaims: paths });
+        await world.offers({ id: 'plain', ...fromBackend });
+      });
+      const later = async () => {
+        world.clock.time += 1000;
+      };
+
+      it('bring no other credential after the revocation, and those of another person do', async () => {
+        const { session, logIn } = await shared([id, 'plain']);
+        const [adas, bobs] = [await logIn(ada), await logIn(bob)];
+        await adas.issue();
+        await bobs.issue();
+        await later();
+        expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 1, pending: 0 });
+        expect(await endOf(adas.refresh())).to.equal('invalid_grant');
+        for (const each of [id, 'plain'])
+          expect(await endOf(adas.issue(each)), each).to.equal('invalid_token');
+        expect(await endOf(bobs.refresh())).to.equal('done');
+        for (const each of [id, 'plain']) expect(await endOf(bobs.issue(each)), each).to.equal('done');
+        // A new login is another authorization.
+        await later();
+        expect(await endOf((await logIn(ada)).issue())).to.equal('done');
+        expect(await statusOf(session)).to.deep.equal([1, 0, 0, 0]);
+      });
+
+      it('bring no credential where nothing was issued before the revocation', async () => {
+        const { session, logIn } = await shared([id, 'plain']);
+        const [adas, bobs] = [await logIn(ada), await logIn(bob)];
+        await later();
+        expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 0, pending: 0 });
+        await later();
+        expect(await endOf(adas.issue())).to.equal('invalid_token');
+        expect(await endOf(adas.refresh())).to.equal('invalid_grant');
+        expect(await endOf(adas.issue('plain'))).to.equal('invalid_token');
+        expect(await endOf(bobs.issue())).to.equal('done');
+        expect(await statusOf(session)).to.deep.equal([0]);
+      });
+
+      it('bring nothing for a request that is in progress during the revocation', async () => {
+        const { session, logIn } = await shared([id, 'plain']);
+        const [adas, bobs] = [await logIn(ada), await logIn(bob)];
+        await adas.issue();
+        await later();
+        const post = world.webhooks.post.bind(world.webhooks);
+        const during = sinon.stub(world.webhooks, 'post').callsFake(async (...call) => {
+          const answer = await post(...call);
+          during.restore();
+          await revoke({ claims: ADA });
+          return answer;
+        });
+        expect(await endOf(adas.issue())).to.equal('invalid_token');
+        expect(await endOf(bobs.issue())).to.equal('done');
+        expect(await statusOf(session)).to.deep.equal([1, 0]);
+      });
+
+      it('bring other configurations after a revocation of one configuration', async () => {
+        await world.offers({ id: 'twin', ...fromBackend, statusManagement: true, subjectClaims: paths });
+        const { session, logIn } = await shared([id, 'twin']);
+        const [issued, pending] = [await logIn(ada), await logIn(ada)];
+        await issued.issue();
+        await later();
+        expect((await revoke({ claims: ADA, credentialConfigurationId: id })).revoked).to.equal(1);
+        for (const adas of [issued, pending]) {
+          expect(await endOf(adas.issue())).to.equal('credential_request_denied');
+          expect(await endOf(adas.issue('twin'))).to.equal('done');
+          expect(await endOf(adas.refresh())).to.equal('done');
+        }
+        expect(await statusOf(session)).to.deep.equal([1, 0, 0]);
+      });
+
+      it('defer nothing after the revocation that could be completed for the person', async () => {
+        const { logIn } = await shared([id]);
+        const [adas, bobs] = [await logIn({ deferred: true }), await logIn({ deferred: true })];
+        await later();
+        await revoke({ claims: ADA });
+        await later();
+        const complete = async ({ issue }: typeof adas, claims: object) => {
+          world.webhooks.answer = { deferred: true };
+          const post = sinon.stub(world.webhooks, 'post').resolves({ status: 200, body: { deferred: true } });
+          const { transaction_id: transaction = '' } = await issue();
+          post.restore();
+          const completion = { claims: claims as never };
+          return endOf(world.decideDeferred.complete(await world.caller(), transaction, completion));
+        };
+        expect(await complete(adas, ada)).to.equal('conflict');
+        expect(await complete(bobs, bob)).to.equal('done');
+      });
+
+      it('are revoked for a deferred credential that was completed before the revocation', async () => {
+        const { logIn } = await shared([id]);
+        const adas = await logIn(ada);
+        const post = sinon.stub(world.webhooks, 'post').resolves({ status: 200, body: { deferred: true } });
+        const { transaction_id: transaction = '' } = await adas.issue();
+        post.restore();
+        await world.decideDeferred.complete(await world.caller(), transaction, { claims: ada as never });
+        await later();
+        expect((await revoke({ claims: ADA })).revoked).to.equal(1);
+        expect(await endOf(adas.issue())).to.equal('invalid_token');
+        expect(await endOf(adas.refresh())).to.equal('invalid_grant');
+      });
+    });
+  }
 
   for (const [format, id, claims] of [
     ['SD-JWT VC', 'late-card', ADA],
@@ -238,19 +365,24 @@ describe('RevokeBySubject', () => {
   });
 
   it('goes on when the session issues at the same moment, and misses nothing of it', async () => {
-    const one = await held(ADA);
+    await world.offers({ id: 'shared-card', ...SHARED_CARD });
+    const { session, logIn } = await shared(['shared-card']);
+    const [adas, bobs] = [await logIn(ADA), await logIn(BOB)];
+    await adas.issue();
+    world.clock.time += 1_000;
     const { store } = world;
     const commit = store.commit.bind(store);
     let isFirst = true;
     sinon.stub(store, 'commit').callsFake(async (tenantId, change: Change, now) => {
       if (change.statuses !== undefined && isFirst) {
         isFirst = false;
-        await one.issue();
+        await bobs.issue();
       }
       return commit(tenantId, change, now);
     });
-    expect((await revoke({ claims: ADA })).revoked).to.equal(2);
-    expect(await statusOf(one.session)).to.deep.equal([1, 1]);
+    expect((await revoke({ claims: ADA })).revoked).to.equal(1);
+    expect(isFirst).to.equal(false);
+    expect(await statusOf(session)).to.deep.equal([1, 0]);
   });
 
   it('counts each credential once, however many revoke at the same moment', async () => {
@@ -285,7 +417,8 @@ describe('RevokeBySubject', () => {
           // Of a session that goes on, since somebody else came by its offer, too.
           const { batches = [] } = (await world.store.read(ACME).issued(order.sessionId)) ?? {};
           const issued = { ...batches[0], id: 'again', firstCounter: 7 } as IssuedBatch;
-          const identifies = { fingerprint: order.fingerprint, batch: issued, endsAt: null };
+          const authorizedAt = new Date(world.clock.time + 1_000);
+          const identifies = { fingerprint: order.fingerprint, batch: issued, endsAt: null, authorizedAt };
           const session = { id: order.sessionId, anytime: SESSION_STATUSES, counts: true } as const;
           const change = { issued, identifies, session };
           expect((await world.store.commit(ACME, change, world.clock.now())).done).to.equal(true);
@@ -308,11 +441,12 @@ describe('RevokeBySubject', () => {
   });
 
   it('lets nothing go that it has not revoked, whatever is issued and revoked meanwhile', async () => {
-    const one = await held(ADA);
-    const second = sinon.stub(world.claimsProvider, 'atHand').resolves(BOB);
+    await world.offers({ id: 'shared-card', ...SHARED_CARD });
+    const { session, logIn } = await shared(['shared-card']);
+    const [adas, bobs] = [await logIn(ADA), await logIn(BOB)];
+    await adas.issue();
     world.clock.time += 1_000;
-    await one.issue();
-    second.restore();
+    await bobs.issue();
     const real = world.store.maintenance;
     let isFirst = true;
     const maintenance = {
@@ -323,7 +457,7 @@ describe('RevokeBySubject', () => {
           // Between its two reads another one revokes what there is, and the session goes on to issue.
           await world.fulfilRevocations.execute(world.clock.now(), 5);
           world.clock.time += 1_000;
-          await one.issue();
+          await (await logIn(ADA)).issue();
         }
         return real.batchesOf(order);
       },
@@ -332,7 +466,7 @@ describe('RevokeBySubject', () => {
     await revoke({ claims: ADA });
     replaced.restore();
     await revoke({ claims: ADA });
-    expect(await statusOf(one.session)).to.deep.equal([1, 0, 1]);
+    expect(await statusOf(session)).to.deep.equal([1, 0, 1]);
   });
 
   it('is done by the job where the call died, once, and for each session by itself', async () => {
