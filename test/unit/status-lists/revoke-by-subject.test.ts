@@ -161,13 +161,14 @@ describe('RevokeBySubject', () => {
         await world.offers({ id: 'plain', ...fromBackend });
       });
       const later = async () => {
-        world.clock.time += 1000;
+        world.clock.time += 1_000;
       };
 
       it('bring no other credential after the revocation, and those of another person do', async () => {
         const { session, logIn } = await shared([id, 'plain']);
         const [adas, bobs] = [await logIn(ada), await logIn(bob)];
         await adas.issue();
+        await later();
         await bobs.issue();
         await later();
         expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 1, pending: 0 });
