@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { Failure, type FieldError, invalidFields } from '../../domain/shared/failure.ts';
+import { Failure, type FieldError, invalidFields, messageOf } from '../../domain/shared/failure.ts';
 import { fieldErrors, PARSING } from '../../domain/shared/field-errors.ts';
 import { isText, MAX_STRANGER_MEMBERS } from '../../domain/shared/json.ts';
 import { pathAsWritten, withCurrentNames } from '../../domain/shared/older-names.ts';
@@ -84,7 +84,8 @@ export function inWrittenNames(error: unknown, written: Members | undefined): un
   const [was, is] = [error.details.errors[0]?.path ?? '', errors[0]?.path ?? ''];
   if (errors.every(({ path }, index) => path === error.details.errors?.[index]?.path)) return error;
   const { message = '' } = error.details;
-  const told = message.startsWith(`${was}: `) ? is + message.slice(was.length) : message;
+  const ofFirst = message.startsWith(`${was}: `) ? is + message.slice(was.length) : message;
+  const told = message === messageOf(error.details.errors) ? messageOf(errors) : ofFirst;
   return new Failure(error.code, { ...error.details, message: told, errors }, { cause: error.cause });
 }
 

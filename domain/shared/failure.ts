@@ -97,10 +97,21 @@ export class Failure extends Error {
 /** Why something failed, for the log: the message holds no secret, no token and no claim. */
 export class OperatorReason extends Error {}
 
-/** Faults of fields; the first of them stands in the message. */
+/** Faults in the message of a failure; `errors` has all of them. */
+const MAX_FAULTS_IN_MESSAGE = 5;
+
+/** Faults of fields; the message names the first ones: a member that is missing may be there under a misspelt name. */
 export function invalidFields(errors: readonly FieldError[]): Failure {
-  const [{ path, message } = { path: '', message: 'invalid' }] = errors;
-  return new Failure('invalid_input', { message: path === '' ? message : `${path}: ${message}`, errors });
+  return new Failure('invalid_input', { message: messageOf(errors), errors });
+}
+
+export function messageOf(errors: readonly FieldError[]): string {
+  if (errors.length === 0) return 'invalid';
+  const faults = errors
+    .slice(0, MAX_FAULTS_IN_MESSAGE)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const left = errors.length - faults.length;
+  return [...faults, ...(left > 0 ? [`${left} more in errors`] : [])].join('. Also ');
 }
 
 /** The faults of fields that `work` refuses, by their paths below `root`; none when it goes well. */

@@ -13,12 +13,14 @@ export function written<Shape extends z.ZodRawShape>(shape: Shape) {
 export function writtenFreely<Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape);
   const spelled = new Set(known.map(letters));
+  // Also where another member is missing: that may be the one that is misspelt.
+  const always = { when: () => true };
   return z.looseObject(shape).superRefine((value, context) => {
-    for (const name of Object.keys(value)) {
+    for (const name of Object.keys(Object(value))) {
       if (known.includes(name) || !spelled.has(letters(name))) continue;
       context.addIssue({ code: 'custom', path: [name], message: unknownMember(name, known) });
     }
-  });
+  }, always);
 }
 
 export function isWritten(schema: z.ZodObject): boolean {

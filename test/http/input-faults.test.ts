@@ -27,6 +27,45 @@ describe('what an answer says of input that does not fit', () => {
   };
   const ask = (more: object) => call('POST', '/verifier/config', { id: 'ask', dcql_query: QUERY, ...more });
 
+  describe('when a required member is missing', () => {
+    const cases: [string, string, unknown, string][] = [
+      [
+        'at the top',
+        '/issuer/config',
+        { displai: [{ name: 'Acme' }] },
+        `display: is missing. Also displai: ${meant('display')}`,
+      ],
+      [
+        'in a list',
+        '/issuer/config',
+        { display: [{ nmae: 'Acme' }] },
+        `display.0.name: is missing. Also display.0.nmae: ${meant('name')}`,
+      ],
+      [
+        'where other members are allowed',
+        '/verifier/config',
+        { id: 'ask', dcql_query: QUERY, transaction_data: [{ type: 'x', credentialIds: ['a'] }] },
+        `transaction_data.0.credential_ids: is missing. Also transaction_data.0.credentialIds: ${meant('credential_ids')}`,
+      ],
+    ];
+    for (const [place, path, json, detail] of cases) {
+      it(`names a misspelt member ${place} in the detail, too`, async () => {
+        const { status, body } = await call('POST', path, json);
+        expect([status, body.detail]).to.deep.equal([400, detail]);
+      });
+    }
+
+    it('names the first five faults in the detail, and how many there are besides', async () => {
+      const display = Array.from({ length: 7 }, () => ({}));
+      const { body } = await call('POST', '/issuer/config', { display });
+      expect(body.errors).to.have.length(7);
+      expect(body.detail.split('. Also ')).to.deep.equal([
+        ...[0, 1, 2, 3, 4].map((index) => `display.${index}.name: is missing`),
+        '2 more in errors',
+      ]);
+    });
+  });
+
   describe('of several alternatives', () => {
     const anchors: [string, unknown, Record<string, string>][] = [
       ['is none of them', {}, { '': ALTERNATIVES }],

@@ -28,6 +28,15 @@ describe('Members that nobody knows', () => {
     .superRefine(() => {});
   const paths = (value: unknown) => faultsOf(schema, value).map(({ path }) => path);
 
+  it('are found beside a member that is missing, also where other members are allowed', () => {
+    expect(paths({ list: [{ nam: 'a' }], open: { A: 'x', b: 1 } })).to.have.members([
+      'list.0.name',
+      'list.0.nam',
+      'open.a',
+      'open.A',
+    ]);
+  });
+
   it('are found at any depth', () => {
     expect(paths({ txCode: 'x', list: [{ name: 'a' }, { name: 'b', nam: 'c' }] })).to.have.members([
       'txCode',
