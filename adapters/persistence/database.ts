@@ -149,6 +149,33 @@ export async function grantToService(url: string, user: string): Promise<void> {
   }
 }
 
+/** A database as its server reports it: the same by every host name and pooler that leads there. */
+export type DatabaseIdentity = {
+  readonly name: string;
+  /** System identifier of the server; null where the user may not read it. */
+  readonly server: string | null;
+  /** Schema in which tables are created and found; null where the user may not use any. */
+  readonly schema: string | null;
+};
+
+/** @throws Error when the database does not answer. */
+export async function databaseIdentity(url: string): Promise<DatabaseIdentity> {
+  if (dialectOf(url) === 'sqlite') return { name: url, server: null, schema: null };
+  const database = openDriver({ url, poolSize: 2 }, 'migrate');
+  try {
+    const [row] = await database.all('select current_database() as name, current_schema() as schema');
+    const [server] = await database
+      .all('select cast(system_identifier as text) as id from pg_control_system()')
+      .catch(() => []);
+    const text = (value: unknown) => (typeof value === 'string' ? value : null);
+    return { name: String(row?.['name']), schema: text(row?.['schema']), server: text(server?.['id']) };
+  } catch (error) {
+    throw new Error(describeFault(url, error) ?? (error as Error).message, { cause: error });
+  } finally {
+    await database.close();
+  }
+}
+
 function openDriver(settings: DatabaseSettings, purpose: 'serve' | 'migrate' = 'serve'): Database {
   const dialect = dialectOf(settings.url);
   if (dialect === 'postgres') {

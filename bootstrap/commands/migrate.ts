@@ -1,4 +1,11 @@
-import { dialectOf, grantToService, openDatabase, placeOf } from '../../adapters/persistence/database.ts';
+import {
+  type DatabaseIdentity,
+  databaseIdentity,
+  dialectOf,
+  grantToService,
+  openDatabase,
+  placeOf,
+} from '../../adapters/persistence/database.ts';
 import { databaseUrl } from '../../config/setting-values.ts';
 import { keptEnvironment } from '../first-start.ts';
 import { currentRelease } from '../release.ts';
@@ -18,6 +25,8 @@ const { values, positionals } = commandLine(
   ABOUT,
 );
 if (positionals.length > 0) endWithUsage(USAGE, 'it takes no arguments');
+class OtherDatabaseError extends Error {}
+
 try {
   await migrate(values['grant-to'] as string | undefined);
 } catch (error) {
@@ -29,10 +38,14 @@ async function migrate(user: string | undefined): Promise<void> {
   const environment = keptEnvironment(process.env);
   const name = environment['DATABASE_MIGRATION_URL']?.trim() ? 'DATABASE_MIGRATION_URL' : 'DATABASE_URL';
   const folder = environment['DATA_FOLDER']?.trim() || './data';
-  const read = databaseUrl.safeParse(environment[name]?.trim() || `sqlite:${folder}/vidimus.sqlite`);
-  if (!read.success)
-    throw new Error(`${name}: ${read.error.issues.map(({ message }) => message).join('; ')}`);
-  const url = read.data;
+  const addressAt = (setting: string) => {
+    const read = databaseUrl.safeParse(environment[setting]?.trim() || `sqlite:${folder}/vidimus.sqlite`);
+    if (read.success) return read.data;
+    throw new Error(`${setting}: ${read.error.issues.map(({ message }) => message).join('; ')}`);
+  };
+  const url = addressAt(name);
+  if (name === 'DATABASE_MIGRATION_URL' && environment['DATABASE_URL']?.trim())
+    await assertSameDatabase(url, addressAt('DATABASE_URL'));
   if (user !== undefined && dialectOf(url) !== 'postgres')
     throw new Error('--grant-to is for PostgreSQL; a SQLite file has no users');
   const database = await openDatabase({ url, poolSize: 2 }).catch((error: Error) => {
@@ -44,4 +57,39 @@ async function migrate(user: string | undefined): Promise<void> {
   if (user === undefined) return;
   await grantToService(url, user);
   console.log(`"${user}" may run the service with MIGRATE=off`);
+}
+
+/**
+ * Both addresses lead to one database, by whatever host, port or pooler. An address that does not answer is not compared: that of the
+ * migration is reported when it is opened, and that of the service may be for another network.
+ * @throws Error that names both databases.
+ */
+async function assertSameDatabase(migrated: string, served: string): Promise<void> {
+  if (migrated === served) return;
+  const places = `DATABASE_MIGRATION_URL (${placeOf(migrated)}) and DATABASE_URL (${placeOf(served)})`;
+  const fix = 'Both have to name the database of the service.';
+  if (dialectOf(migrated) !== dialectOf(served))
+    throw new Error(`${places} name databases of different kinds. ${fix}`);
+  const ofMigration = await databaseIdentity(migrated).catch(() => undefined);
+  if (ofMigration === undefined) return;
+  try {
+    const ofService = await databaseIdentity(served);
+    const isOther = (member: keyof DatabaseIdentity) =>
+      ofMigration[member] !== null && ofService[member] !== null && ofMigration[member] !== ofService[member];
+    if (isOther('name') || isOther('server')) {
+      const names =
+        ofMigration.name === ofService.name
+          ? `both are called "${ofService.name}", on different servers`
+          : `"${ofMigration.name}" and "${ofService.name}"`;
+      throw new OtherDatabaseError(`${places} name different databases: ${names}. ${fix}`);
+    }
+    if (isOther('schema'))
+      throw new OtherDatabaseError(
+        `${places} use different schemas: "${ofMigration.schema}" and "${ofService.schema}". ` +
+          'Set the same search_path for both users (alter role … in database … set search_path).',
+      );
+  } catch (error) {
+    if (error instanceof OtherDatabaseError) throw error;
+    console.error(`warning: ${places} were not compared: ${(error as Error).message}`);
+  }
 }

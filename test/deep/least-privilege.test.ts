@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { placeOf } from '../../adapters/persistence/database.ts';
 import { addressOfServiceUser, databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { issueBatch, revocable } from '../support/revocable-cards.ts';
 import { runProcess } from '../support/run-command.ts';
@@ -86,6 +87,55 @@ describe('a PostgreSQL user who may not create tables', () => {
     expect(stderr)
       .to.not.include('secret-of-the-owner')
       .and.not.match(/[^_]DATABASE_URL/);
+  });
+
+  it('gets no tables when DATABASE_URL and DATABASE_MIGRATION_URL name different databases', async () => {
+    const other = await postgres?.openEmpty();
+    if (other === undefined || database === undefined) throw new Error('there is no PostgreSQL');
+    try {
+      for (const served of [other.url, 'sqlite:./data/vidimus.sqlite']) {
+        const ended = await migrate({ DATABASE_MIGRATION_URL: database.url, DATABASE_URL: served });
+        expect(ended.code).to.equal(1);
+        expect(ended.stderr)
+          .to.include(`DATABASE_MIGRATION_URL (${placeOf(database.url)})`)
+          .and.include(`DATABASE_URL (${placeOf(served)})`)
+          .and.match(/name (different databases|databases of different kinds)/);
+      }
+      const tables = await rawSql(database.url, (run) =>
+        run(`select tablename from pg_tables where schemaname = 'public'`),
+      );
+      expect(tables).to.deep.equal([]);
+    } finally {
+      await other.drop();
+    }
+  });
+
+  it('gets tables in the schema that the service uses, or none', async () => {
+    const owner = database?.url ?? '';
+    const url = await addressOfServiceUser(database as TestDatabase);
+    const user = new URL(url).username;
+    await rawSql(owner, async (run) => {
+      await run('create schema elsewhere');
+      await run(`grant usage on schema elsewhere to "${user}"`);
+      await run(`alter role "${user}" set search_path = elsewhere`);
+    });
+    const ended = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url });
+    expect([ended.code, ended.stderr]).to.satisfy(
+      ([code, text]: [number, string]) => code === 1 && text.includes('use different schemas'),
+    );
+  });
+
+  it('is migrated by another host name of the same server, and when DATABASE_URL does not answer', async () => {
+    const owner = new URL(database?.url ?? '');
+    const alias = new URL(owner);
+    alias.hostname = owner.hostname === 'localhost' ? '127.0.0.1' : 'localhost';
+    const same = await migrate({ DATABASE_MIGRATION_URL: owner.href, DATABASE_URL: alias.href });
+    expect(same.code, same.stderr).to.equal(0);
+    expect(same.stderr).to.not.include('warning');
+    const served = 'postgres://app:secret-of-the-service@localhost:1/vidimus';
+    const unknown = await migrate({ DATABASE_MIGRATION_URL: owner.href, DATABASE_URL: served });
+    expect(unknown.code, unknown.stderr).to.equal(0);
+    expect(unknown.stderr).to.include('were not compared').and.not.include('secret-of-the-service');
   });
 
   it('passes the contract of the store', function () {
