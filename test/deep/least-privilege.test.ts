@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -137,6 +138,57 @@ describe('a PostgreSQL user who may not create tables', () => {
     expect(unknown.code, unknown.stderr).to.equal(0);
     expect(unknown.stderr).to.include('were not compared').and.not.include('secret-of-the-service');
   });
+
+  for (const [which, single] of [
+    ['a new database', false],
+    ['a database whose tables exist', true],
+  ] as const) {
+    it(`is set up by the statements of docs/poolers.md for ${which}`, async () => {
+      const page = readFileSync(join(ROOT, 'docs/poolers.md'), 'utf8');
+      const blocks = [...page.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, text = '']) => text);
+      const own = `p${randomBytes(6).toString('hex')}`;
+      const text = (blocks[single ? 1 : 0] ?? '').replaceAll('vidimus', own);
+      const [before = [], after = []] = text
+        .split(/\\connect .*\n/)
+        .map((part) => part.split(/;\s*/).filter((statement) => statement.trim() !== ''));
+      const admin = new URL(database?.url ?? '');
+      const at = (user?: string, password = '') => {
+        const url = new URL(admin);
+        url.pathname = `/${own}`;
+        return Object.assign(url, user !== undefined && { username: user, password }).href;
+      };
+      const run = async (url: string, statements: readonly string[]) => {
+        for (const statement of statements) await rawSql(url, (query) => query(statement));
+      };
+      const app = single ? own : `${own}_app`;
+      const served = at(app, 'change-me-app');
+      try {
+        if (single) {
+          await run(admin.href, [`create role ${own} login password 'change-me-app'`]);
+          await run(admin.href, [`create database ${own} owner ${own}`]);
+          const first = await migrate({ DATABASE_URL: served });
+          expect(first.code, first.stderr).to.equal(0);
+        }
+        await run(admin.href, before);
+        await run(at(), after);
+        const owner = at(`${own}_owner`, 'change-me-owner');
+        const ended = await migrate(
+          { DATABASE_MIGRATION_URL: owner, DATABASE_URL: served },
+          '--grant-to',
+          app,
+        );
+        expect([ended.code, ended.stderr]).to.deep.equal([0, '']);
+        const service = await startTestService({ DATABASE_URL: served, MIGRATE: 'off' });
+        await service.close();
+        const refused = await run(served, ['create table x (id int)']).catch((error: Error) => error.message);
+        expect(refused).to.match(/permission denied/);
+      } finally {
+        await run(admin.href, [`drop database if exists ${own}`]);
+        for (const role of [`${own}_owner`, `${own}_app`, own])
+          await run(admin.href, [`drop role if exists ${role}`]);
+      }
+    });
+  }
 
   it('passes the contract of the store', function () {
     this.timeout(600_000);
