@@ -56,13 +56,17 @@ async function ofCertificate(publicUrl: string, now: Date): Promise<Finding[]> {
       fault(
         'certificate',
         `wallets do not trust that of ${address.hostname}: ${refusal}`,
-        'let the proxy send the whole chain, from an authority that everybody trusts',
+        'let the proxy send the certificate with all intermediate certificates, from a public authority',
       ),
     );
   const days = daysUntil(until, now);
   const message = `that of ${address.hostname} ends in ${days} days`;
-  if (days < LAST_DAYS) findings.push(fault('certificate', message, 'renew it now'));
-  else if (days < RENEWAL_DAYS) findings.push(warning('certificate', message, 'see that its renewal works'));
+  if (days < LAST_DAYS)
+    findings.push(fault('certificate', message, 'renew it now where TLS ends (the proxy or ingress)'));
+  else if (days < RENEWAL_DAYS)
+    findings.push(
+      warning('certificate', message, 'check the job that renews it, where TLS ends (the proxy or ingress)'),
+    );
   else if (refusal === undefined) findings.push(ok('certificate', message));
   return findings;
 }
@@ -77,7 +81,7 @@ function ofClock({ headers }: Answer, now: Date): Finding[] {
         warning(
           'clock',
           `the answer from outside is ${-apart} seconds ahead`,
-          'set both clocks by a time server',
+          'synchronize both machines by NTP (timedatectl set-ntp true)',
         ),
       ];
 }
@@ -126,7 +130,7 @@ async function ofHealth(publicUrl: string): Promise<Finding> {
   const down = Object.keys((said?.['error'] ?? {}) as object);
   if (said?.['status'] === 'ok') return ok('health', 'everything works');
   const message = down.length > 0 ? `${down.join(', ')}: down` : `GET /health answers with ${answer.status}`;
-  const advice = 'the log of the service says why';
+  const advice = 'read the reason in the log of the service (level error), and repair what it names';
   if (down.includes('history')) {
     const fence = 'nothing is issued: the database went back in time; see docs/backup-and-restore.md';
     return fault('health', message, fence);

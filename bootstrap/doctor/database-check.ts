@@ -57,7 +57,7 @@ function ofFailure(error: unknown, url: string): Finding {
     ? warning(
         CHECK,
         `${placeOf(url)} is empty`,
-        'see that DATABASE_URL names the right one; the first start makes the tables',
+        'check that DATABASE_URL names the right database; the first start creates the tables',
       )
     : warning(
         CHECK,
@@ -116,7 +116,7 @@ async function ofPostgres(database: Database, { DATABASE_URL, DATABASE_POOL }: S
       warning(
         CHECK,
         `${String(found['foreign_tables'])} tables belong to another user`,
-        'an upgrade changes them: let the user own them',
+        'let the user of DATABASE_URL own them, since upgrades change them: alter table … owner to …, or reassign owned by … to …',
       ),
     );
   const connections = Number(found['connections']);
@@ -125,7 +125,7 @@ async function ofPostgres(database: Database, { DATABASE_URL, DATABASE_POOL }: S
       warning(
         CHECK,
         `it lets ${connections} connections in, and DATABASE_POOL is ${DATABASE_POOL} for each start`,
-        'lower the one or raise max_connections',
+        'lower DATABASE_POOL, or raise max_connections of PostgreSQL',
       ),
     );
   // Where it was demanded and is not there, no connection comes about.
@@ -151,7 +151,7 @@ async function ofSqlite(database: Database): Promise<Finding[]> {
         warning(
           CHECK,
           `SQLite keeps its journal as ${String(mode)}`,
-          'keep the file on a local disk, which can share memory',
+          'move the file of DATABASE_URL to a local disk: a network file system cannot share memory',
         ),
       ];
 }
@@ -173,5 +173,9 @@ export function checkClock(database: number, machine: number): Finding {
   if (Math.abs(machine - database) <= TOLERATED_MS)
     return ok('clock', `${Math.abs(seconds)} seconds from that of the database`);
   const apart = `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'} that of the database`;
-  return fault('clock', `the clock of this machine is ${apart}`, 'set both by a time server');
+  return fault(
+    'clock',
+    `the clock of this machine is ${apart}`,
+    'synchronize this machine and that of the database by NTP (timedatectl set-ntp true)',
+  );
 }

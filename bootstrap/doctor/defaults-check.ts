@@ -28,7 +28,7 @@ function ofAddress({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
           warning(
             CHECK,
             `PUBLIC_URL is ${PUBLIC_URL}, which no wallet reaches`,
-            'set it to the address that others use',
+            'set PUBLIC_URL to the https address under which wallets reach the service',
           ),
         ]
       : [];
@@ -42,7 +42,7 @@ function ofAddress({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
       warning(
         CHECK,
         'NODE_ENV is not production',
-        'set it: a missing secret then stops the start, and is not generated',
+        'set NODE_ENV=production: a missing secret then stops the start instead of being generated',
       ),
     );
   if (protocol === 'https:' && TRUST_PROXY === false)
@@ -60,11 +60,12 @@ function ofSecrets({ NODE_ENV, DATA_FOLDER, DATABASE_URL }: Settings): Finding[]
   const file = join(DATA_FOLDER, 'secrets.env');
   if (!existsSync(file)) return [];
   if (NODE_ENV === 'production') {
-    const advice = 'it counts for nothing; remove it once its secrets are kept elsewhere';
+    const advice =
+      'delete the file once its secrets are stored where your other secrets are: it has no effect any more';
     return [warning(CHECK, `${file} has secrets that an earlier start generated`, advice)];
   }
   if (!DATABASE_URL.startsWith('postgres')) return [];
-  const advice = 'keep them where your other secrets are, and give them by the environment';
+  const advice = 'store them where your other secrets are, and set them in the environment of the service';
   return [warning(CHECK, `the secrets of a PostgreSQL database were generated into ${file}`, advice)];
 }
 
@@ -96,7 +97,7 @@ function ofWays({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings): Finding[]
         warning(
           CHECK,
           `OUTBOUND_ALLOW has ${entry}`,
-          'name the hosts that are meant: tenants choose what is called',
+          'replace it in OUTBOUND_ALLOW by the hosts that are meant: tenants choose which addresses are called',
         ),
       );
   return findings;
@@ -108,12 +109,16 @@ function ofLimits(settings: Settings): Finding[] {
     warning(
       CHECK,
       `${name} is 0, so anybody may call as often as they like`,
-      'leave it at its default, or raise it',
+      `remove ${name} from the environment for its default, or set a limit above 0`,
     ),
   );
   if (settings.LOG_LEVEL === 'silent')
     findings.push(
-      warning(CHECK, 'LOG_LEVEL is silent', 'nobody will know why something fails; use info or warn'),
+      warning(
+        CHECK,
+        'LOG_LEVEL is silent',
+        'set LOG_LEVEL to info or warn: the reason of a failure is recorded nowhere else',
+      ),
     );
   return findings;
 }

@@ -47,7 +47,7 @@ async function checkBroker({ AMQP_URL: address, AMQP_CA: ca }: Settings): Promis
           fault(
             'broker',
             `${hostname}: ${refusal}`,
-            'check AMQP_URL; until then streams are slower and no events go out',
+            'check AMQP_URL and that the broker runs: until then streams are slower and no events go out',
           ),
         ];
       await pause(STEP_MS);
@@ -64,7 +64,8 @@ async function checkKeyProviders(settings: Settings): Promise<Finding[]> {
   try {
     const findings: Finding[] = [];
     for (const { name, check } of stores.probes) {
-      const advice = 'tenants with keys there cannot issue: see docs/key-stores.md';
+      const advice =
+        'correct its address or login in KMS_CONFIG, see docs/key-stores.md: until then tenants with keys there cannot issue';
       findings.push(
         await check().then(
           () => ok('key-provider', `${name.split('/')[1]} answers`),
@@ -91,7 +92,7 @@ async function checkIdentityProvider(settings: Settings): Promise<Finding[]> {
       fault(
         'identity-provider',
         `${settings.OIDC}: ${reason}`,
-        'nobody can log in: check OIDC and OIDC_CLIENT_SECRET',
+        'check OIDC and OIDC_CLIENT_SECRET, and that the provider can be reached from here: until then nobody can log in',
       ),
     ];
   } finally {

@@ -56,7 +56,13 @@ export async function made(
     return await Promise.race([work(), late]);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return [fault(check, `could not be looked at: ${reason}`, 'mend this first, then run the doctor again')];
+    return [
+      fault(
+        check,
+        `could not be looked at: ${reason}`,
+        'repair what the message names, then run the doctor again',
+      ),
+    ];
   } finally {
     clearTimeout(timer);
   }

@@ -15,8 +15,20 @@ export async function checkConfigurationFolder(
 ): Promise<readonly Finding[]> {
   const { faults, withheld, advice, documents } = await checkFolderOffline(folder, environment);
   const lines = [
-    ...faults.map((each) => fault(CHECK, describeFault(each), 'a start fails until this is fixed')),
-    ...withheld.map((each) => fault(CHECK, describeFault(each), 'fix the file; docs/upgrading.md')),
+    ...faults.map((each) =>
+      fault(
+        CHECK,
+        describeFault(each),
+        'fix the file; a start fails until then. docs/configuration-files.md describes the files',
+      ),
+    ),
+    ...withheld.map((each) =>
+      fault(
+        CHECK,
+        describeFault(each),
+        'fix the file, which is not imported until then; see docs/upgrading.md',
+      ),
+    ),
     ...advice.map((each) => warning(CHECK, describeFault(each), 'change the file as the message says')),
   ];
   const further = lines.length - MAX_LINES;

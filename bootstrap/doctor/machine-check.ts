@@ -57,7 +57,7 @@ export function checkMachine(settings: Settings, machine = thisMachine()): reado
 function checkNode({ nodeVersion }: Machine): Finding {
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
   if (major < 24 || (major === 24 && minor < 7))
-    return fault('node', `this is Node ${nodeVersion}`, 'Vidimus needs 24.7 or newer');
+    return fault('node', `this is Node ${nodeVersion}`, 'install Node 24.7 or newer, see docs/installing.md');
   return major === 24
     ? ok('node', `Node ${nodeVersion}`)
     : warning('node', `Node ${nodeVersion} is not the one that this release was tested on`, 'use Node 24');
@@ -74,10 +74,14 @@ function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: 
     return warning(
       'memory',
       `CACHE_MEMORY is ${CACHE_MEMORY} MiB of a heap of ${machine.heapMib}`,
-      'raise the heap with it: NODE_OPTIONS=--max-old-space-size',
+      'lower CACHE_MEMORY, or raise the heap in the environment: NODE_OPTIONS=--max-old-space-size=<MiB>',
     );
   return needed > machine.memoryMib * 0.8
-    ? warning('memory', sizes, 'leave a fifth for the system')
+    ? warning(
+        'memory',
+        sizes,
+        'lower CACHE_MEMORY or WORKERS, or give the machine more: a fifth is for the system',
+      )
     : ok('memory', sizes);
 }
 
@@ -103,7 +107,7 @@ function checkDisk({ DATA_FOLDER, DATABASE_URL }: Settings, machine: Machine): F
   if (free < LEAST_DISK_MIB)
     return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
   return free < LITTLE_DISK_MIB
-    ? warning('disk', message, 'make room before it is needed')
+    ? warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full')
     : ok('disk', message);
 }
 
@@ -133,7 +137,8 @@ function existing(folder: string): string {
 /** @param paths files, or folders whose newest file counts. */
 export function checkBackups(paths: readonly string[], now = new Date()): readonly Finding[] {
   return paths.map((path) => {
-    const advice = 'see that the job that makes backups runs, and try to restore one';
+    const advice =
+      'check that the job that makes backups runs, and try to restore one: docs/backup-and-restore.md';
     const newest = newestFile(path);
     if (newest === undefined) return fault('backup', `there is none at ${path}`, advice);
     const hours = Math.floor((now.getTime() - newest.at.getTime()) / 3_600_000);

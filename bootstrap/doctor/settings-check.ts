@@ -36,7 +36,11 @@ export function checkSettings(environment: Environment): ReadSettings {
   try {
     const settings = readSettings(filled);
     const findings = misspeltSettings(environment).map((line) =>
-      warning(CHECK, line, 'correct the name, or take the variable away'),
+      warning(
+        CHECK,
+        line,
+        'correct the name by docs/settings.md, or remove the variable from the environment',
+      ),
     );
     if (!isStarted) findings.push(notStarted(settings));
     if (!Object.keys(environment).some((name) => isSetting(name) && environment[name] !== ''))
@@ -72,8 +76,8 @@ function ofNoService({ DATA_FOLDER }: Settings, isStarted: boolean): Finding {
 
 function adviceOn(line: string): string {
   return /\bKMS_CONFIG\b|kms\.json\b|vault:/.test(line)
-    ? 'docs/key-stores.md describes key stores, and what KMS_CONFIG has to say'
-    : 'docs/settings.md describes every setting';
+    ? 'correct it in KMS_CONFIG or kms.json, as docs/key-stores.md describes'
+    : 'correct it in the environment of the service; docs/settings.md describes every setting';
 }
 
 function notStarted({ DATA_FOLDER }: Settings): Finding {

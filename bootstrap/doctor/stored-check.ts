@@ -89,7 +89,13 @@ async function ofClients(store: OrmStore): Promise<Finding[]> {
     );
   const further = forged.length - findings.length;
   if (further > 0)
-    findings.push(fault('clients', `${further} further clients were changed`, 'look at those first'));
+    findings.push(
+      fault(
+        'clients',
+        `${further} further clients were changed`,
+        'do this for the clients above, then run the doctor again: it names the next ones',
+      ),
+    );
   return findings;
 }
 
@@ -104,7 +110,13 @@ async function ofKeys(store: Store, tenantIds: readonly TenantId[], now: Date): 
     }
   }
   if (further > 0)
-    findings.push(warning('keys', `${further} further certificates end soon`, 'renew those first'));
+    findings.push(
+      warning(
+        'keys',
+        `${further} further certificates end soon`,
+        'renew the ones above, then run the doctor again: it names the next ones',
+      ),
+    );
   return findings.length > 0 ? findings : [ok('keys', `no certificate ends within ${ENDING_DAYS} days`)];
 }
 
@@ -131,7 +143,8 @@ export function endingOf(chain: KeyChain, now: Date): Finding[] {
 /** Lists that the service publishes are signed anew by themselves, hours before they end. */
 async function ofLists({ maintenance }: Store, now: Date): Promise<Finding[]> {
   const ended = await maintenance.endingTrustLists(now, LISTS);
-  const advice = 'the service signs them anew while it runs: see that it does, and what its log says';
+  const advice =
+    'start the service, which signs the lists again while it runs; if it runs, its log has the reason';
   const findings = ended
     .slice(0, MAX_LINES)
     .map(({ tenantId, id }) => fault('lists', `the trust list "${id}" of ${tenantId} has ended`, advice));

@@ -79,7 +79,8 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
         profileRule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
         member: 'keyAttestationsRequired',
         concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
-        message: 'they cannot read the metadata of an issuer that has one bound configuration without it',
+        message:
+          'wallets with that library cannot read the metadata of an issuer that has a key-bound configuration without keyAttestationsRequired',
         change:
           'set it to {} or to what keys need, and name lists of wallet providers in walletProviderTrustLists',
       },
@@ -94,7 +95,7 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
       profileRule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
       member: 'proofTypes',
       concerns: `wallets that prove their keys by ${missing} alone`,
-      message: 'they cannot get the credential',
+      message: `wallets that prove their keys by ${missing} alone cannot get the credential`,
       change: 'leave it out: both types are taken then',
       refusedBy: ['eu'],
     },
@@ -160,7 +161,7 @@ function displayFindings({ config }: CredentialConfigurationBody): Finding[] {
       rule: 'OpenID4VCI 1.0 section 12.2.4',
       member: 'config.display',
       concerns: 'users, whose wallets have no name for the credential',
-      message: 'metadata without a display; most wallets show the id of the configuration then',
+      message: 'the metadata have no display, so most wallets show the id of the configuration',
       change: 'give it a name in each language of its holders',
     },
   ];

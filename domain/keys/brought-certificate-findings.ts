@@ -41,7 +41,7 @@ const PROFILES: readonly {
     usage: 'signing',
     rules: { rule: 'ISO/IEC 18013-5 table B.3' },
     concerns: 'readers of driving licences, and of other mdocs that follow the same profile',
-    message: 'they refuse documents that are signed under a certificate like this one',
+    message: 'readers refuse documents that are signed under a certificate like this one',
     checks: [
       COUNTRY,
       SUBJECT_KEY,
@@ -64,7 +64,7 @@ const PROFILES: readonly {
     // Certificates of this kind exist in the ecosystem of the European Digital Identity Wallet alone.
     rules: { profileRule: 'ETSI TS 119 411-8 section 6.6.1' },
     concerns: 'wallets of the European Digital Identity',
-    message: 'they refuse requests that are signed under a certificate like this one',
+    message: 'wallets refuse requests that are signed under a certificate like this one',
     checks: [
       COUNTRY,
       [

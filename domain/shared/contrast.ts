@@ -56,7 +56,7 @@ export function contrastFindings(member: string, { background, text }: Chosen): 
       rule: 'WCAG 2.2 success criterion 1.4.3, Directive (EU) 2019/882',
       member,
       concerns: 'users who see little',
-      message: `its contrast with the background is ${contrast.toFixed(1)} to 1, and pages of this service take their own colours instead`,
+      message: `the contrast of the colour with the background is ${contrast.toFixed(1)} to 1, and pages of this service take their own colours instead`,
       change: `choose colours with a contrast of ${LEAST_CONTRAST} to 1 or more`,
     },
   ];

@@ -20,7 +20,7 @@ function ttlFindings({ ttl }: StatusListConfig): Finding[] {
       rule: 'Token Status List section 13.7',
       member: 'ttl',
       concerns: 'verifiers',
-      message: 'they may believe in a credential for more than a day after it was revoked',
+      message: 'verifiers may accept a credential for more than a day after it was revoked',
       change: `choose ${DAY} seconds or less`,
     },
   ];
@@ -33,7 +33,8 @@ function capacityFindings({ capacity }: StatusListConfig): Finding[] {
       rule: 'Token Status List section 12.1',
       member: 'capacity',
       concerns: 'holders',
-      message: 'so few share a list that whoever sees it fetched can guess whose credential was presented',
+      message:
+        'a list has so few entries that whoever sees it fetched can guess whose credential was presented',
       change: `choose ${HERD} entries or more`,
     },
   ];

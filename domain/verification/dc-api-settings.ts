@@ -59,7 +59,9 @@ function signerFaults({ dcApiRequest, dcApiProtocols, furtherAccessKeyChainIds }
   const path = ['furtherAccessKeyChainIds'];
   const further = furtherAccessKeyChainIds ?? [];
   if (dcApiRequest !== 'multisigned') {
-    return further.length === 0 ? [] : [{ path, message: 'they sign with dcApiRequest multisigned alone' }];
+    return further.length === 0
+      ? []
+      : [{ path, message: 'further key chains sign only with dcApiRequest multisigned' }];
   }
   if (!dcApiProtocols.includes('openid4vp')) {
     return [{ path: ['dcApiRequest'], message: 'org-iso-mdoc has one signer; several sign for openid4vp' }];

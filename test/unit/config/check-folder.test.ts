@@ -124,6 +124,27 @@ describe('The check of a folder', () => {
     ]);
   });
 
+  it('begins each note with what it is about, also without the list of those concerned', async () => {
+    const { advice } = await world.check({
+      'beta/tenant.json': {
+        name: 'Beta',
+        profile: 'haip',
+        statusListConfig: { ttl: 200_000, capacity: 1_000 },
+      },
+      'beta/issuance/credentials/card.json': CARD,
+      'beta/issuance/credentials/one-proof.json': {
+        ...{ ...CARD, id: 'one-proof' },
+        ...{ keyAttestationsRequired: {}, proofTypes: ['jwt'] },
+      },
+    });
+    const messages = advice.map(({ message }) => message);
+    expect(messages.join('\n'))
+      .to.include('verifiers may accept a credential for more than a day')
+      .and.include('wallets with that library cannot read the metadata')
+      .and.include('wallets that prove their keys by attestation alone cannot get the credential');
+    for (const message of messages) expect(message).to.not.match(/^(they|it|its|he|this|so)\b/);
+  });
+
   it('warns of a client for configurations that there are not', async () => {
     const shop = { ...SHOP, allowedIssuanceConfigs: ['card', 'nothing'] };
     const { faults: found, warnings } = await world.check({
