@@ -32,7 +32,7 @@ export function handedInFindings(
       rule: 'OpenID4VCI 1.0 section 8.3',
       member: 'credentials',
       concerns: 'the wallet, which asked for a credential for each of its keys',
-      message: `the backend made ${credentials.length} credentials for ${holderKeys.length} keys`,
+      message: `the backend made ${credentials.length} of ${holderKeys.length} credentials`,
       change: 'make one for each of holderKeys',
     });
   }

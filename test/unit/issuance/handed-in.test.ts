@@ -44,7 +44,7 @@ describe('Credentials that a backend made itself', () => {
   });
 
   const foreign: readonly (readonly [string, Format, readonly string[], readonly string[]])[] = [
-    ['fewer than keys', 'dc+sd-jwt', [bound(first)], ['credentials: 1 of 2 come']],
+    ['fewer than keys', 'dc+sd-jwt', [bound(first)], ['credentials: the backend made 1 of 2 credentials']],
     [
       'a key of somebody else',
       'dc+sd-jwt',

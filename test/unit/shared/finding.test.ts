@@ -89,8 +89,10 @@ describe('A failure', () => {
 
 describe('The faults of fields', () => {
   it('are said in the message, of a field or of the whole', () => {
-    expect(invalidFields([{ path: 'a.b', message: 'is missing' }, FAULT]).message).to.equal(
-      'a.b: is missing',
+    const missing = { path: 'a.b', message: 'is missing' };
+    expect(invalidFields([missing]).message).to.equal('a.b: is missing');
+    expect(invalidFields([missing, { path: 'c', message: 'is unknown' }]).message).to.equal(
+      'a.b: is missing. Also c: is unknown',
     );
     expect(invalidFields([{ path: '', message: 'is missing' }]).message).to.equal('is missing');
     expect(invalidFields([]).message).to.equal('invalid');
