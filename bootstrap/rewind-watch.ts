@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { dialectOf, placeOf } from '../adapters/persistence/database.ts';
 import type { OrmStore } from '../adapters/persistence/orm-store.ts';
 import { WitnessFile } from '../adapters/system/witness-file.ts';
@@ -48,12 +49,14 @@ export async function watchForRewinds(
   const witness = witnessOf(settings);
   const address = placeOf(settings.DATABASE_URL);
   await checkAnchors(store, anchorsOf(settings));
-  const history = await checkRewind({ terms, witness }, address, settings.ACCEPT_REWIND);
+  const history = await checkRewind({ terms, witness, pause: setTimeout }, address, settings.ACCEPT_REWIND);
   const watch = new RewindWatch(
     { terms, witness, log, forget: () => store.rewinds.forget() },
     address,
     history,
   );
+  // Before anything is given away that a database which is put back would forget.
+  await watch.testify();
   store.rewinds.watch = watch;
   store.onConnection(async (own) => {
     const wasGood = watch.refusal === undefined;

@@ -20,7 +20,7 @@ const MOST_TERMS = 200;
 const readTerms = (present: string) =>
   named(
     'read_terms',
-    `select p.*, t.number, t.id, t.lineage, t.place, t.counter, t.began_at, t.how, t.lost_at, t.list_floor
+    `select p.*, t.number, t.id, t.lineage, t.place, t.counter, t.began_at, t.how, t.lost_at, t.list_floor, t.witnessed_at
      from (select ${present}) p left join service_terms t on true order by t.number desc limit ${MOST_TERMS}`,
   );
 const COUNT = named(
@@ -45,6 +45,31 @@ const MARK_LOST = named(
   'mark_lost',
   `update service_terms set lost_at = $1
    where lost_at is null and number = (select max(number) from service_terms)`,
+);
+const MARK_WITNESSED = named(
+  'mark_term_witnessed',
+  'update service_terms set witnessed_at = $3 where number = $1 and id = $2 and witnessed_at is null',
+);
+/** Challenges are leases that nobody holds until they are answered. */
+const CHALLENGE = 'start-challenge/';
+const CHALLENGE_MS = 60_000;
+const OPEN_CHALLENGE = named(
+  'open_start_challenge',
+  `insert into leases (name, holder, expires_at) values ('${CHALLENGE}' || cast($1 as text), '', $2)`,
+);
+const ANSWER_CHALLENGE = named(
+  'answer_start_challenge',
+  `update leases set holder = 'answered' where name = '${CHALLENGE}' || cast($1 as text)`,
+);
+const IS_ANSWERED = named(
+  'is_start_challenge_answered',
+  `select 1 from leases where name = '${CHALLENGE}' || cast($1 as text) and holder = 'answered'`,
+);
+/** Also those of processes that ended while they waited. */
+const CLOSE_CHALLENGE = named(
+  'close_start_challenge',
+  `delete from leases where name = '${CHALLENGE}' || cast($1 as text)
+   or (name like '${CHALLENGE}%' and expires_at <= $2)`,
 );
 const HAS_VALUE = named(
   'has_used_value',
@@ -81,7 +106,9 @@ const POSTGRES_PLACE = `(select system_identifier from pg_control_system()) || '
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
 const readOnPostgres = readTerms(
   `${PRESENT_MS} as now, pg_is_in_recovery() as standby,
-   case when pg_is_in_recovery() then '' else ${POSTGRES_PLACE} end as present_place`,
+   case when pg_is_in_recovery() then '' else ${POSTGRES_PLACE} end as present_place,
+   (select string_agg(substr(name, ${CHALLENGE.length + 1}), ' ') from leases
+     where name like '${CHALLENGE}%' and holder = '' and expires_at > ${PRESENT_MS}) as challenges`,
 );
 export const POSTGRES_TERMS: TermWords = { moves: true, read: (sql) => sql.all(readOnPostgres) };
 
@@ -109,6 +136,9 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
       terms: rows.filter((row) => row['number'] !== null).map(readTerm),
       place: String(present?.['present_place']),
       now: new Date(Number(present?.['now'])),
+      challenges: String(present?.['challenges'] ?? '')
+        .split(' ')
+        .filter(Boolean),
     };
   };
   return {
@@ -135,6 +165,26 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
       const { now } = await read();
       await sql.change(MARK_LOST, now.getTime());
     },
+    async markWitnessed({ term, termId }) {
+      const { now } = await read();
+      await sql.change(MARK_WITNESSED, term, termId, now.getTime());
+    },
+    async openChallenge() {
+      const { now } = await read();
+      const id = randomUUID();
+      await sql.change(OPEN_CHALLENGE, id, now.getTime() + CHALLENGE_MS);
+      return id;
+    },
+    async answerChallenges(ids) {
+      for (const id of ids) await sql.change(ANSWER_CHALLENGE, id);
+    },
+    async isAnswered(id) {
+      return (await sql.all(IS_ANSWERED, id)).length > 0;
+    },
+    async closeChallenge(id) {
+      const { now } = await read();
+      await sql.change(CLOSE_CHALLENGE, id, now.getTime());
+    },
     async hasLastChange() {
       if (changes.last === undefined) return true;
       const statement = typeof changes.last[2] === 'string' ? HAS_VALUE : HAS_SESSION;
@@ -144,7 +194,7 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
 }
 
 function readTerm(row: Row): Term {
-  const lostAt = row['lost_at'];
+  const { lost_at: lostAt, witnessed_at: witnessedAt } = row;
   return {
     number: Number(row['number']),
     id: String(row['id']),
@@ -155,5 +205,6 @@ function readTerm(row: Row): Term {
     how: String(row['how']) as TermBeginning,
     lostAt: lostAt === null ? null : new Date(Number(lostAt)),
     listFloor: Number(row['list_floor']),
+    witnessedAt: witnessedAt === null ? null : new Date(Number(witnessedAt)),
   };
 }

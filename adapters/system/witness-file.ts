@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
@@ -17,14 +18,24 @@ const Sightings = z.array(
   }),
 );
 
-/** A small file, which is written as a whole or not at all. Of several processes that write at once one is late by seconds. */
+/**
+ * A small file, which is written as a whole or not at all. Processes of one machine, and containers with one volume, may share it: of
+ * several that write at once one is late by seconds.
+ */
 export class WitnessFile extends Witness {
   readonly #file: string;
+  /** Process ids are no names: the first process of every container has the same one. */
+  readonly #temporaryFile: string;
 
   constructor(file: string) {
     super();
     // Absolute: where the current folder was removed, a relative path lets Node create folders without end.
     this.#file = resolve(file);
+    this.#temporaryFile = `${this.#file}.${randomUUID()}.new`;
+  }
+
+  override get place(): string {
+    return this.#file;
   }
 
   override async sightings(): Promise<readonly Sighting[]> {
@@ -60,7 +71,7 @@ export class WitnessFile extends Witness {
 
   async #write(sightings: readonly Sighting[]): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    const fresh = `${this.#file}.${process.pid}.new`;
+    const fresh = this.#temporaryFile;
     try {
       // Nothing that lies there, such as a link to another file, is written to.
       await rm(fresh, { force: true });

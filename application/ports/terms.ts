@@ -24,6 +24,17 @@ export type Terms = {
   open(next: NextTerm): Promise<boolean>;
   /** Tells all processes that something is missing from the newest term. */
   markLost(): Promise<void>;
+  /** Records that a process keeps a sighting of this term outside of the database. */
+  markWitnessed(seen: Position): Promise<void>;
+  /**
+   * Asks the processes that live whether the database has everything that they saw. The challenge is random, so that no answer can
+   * come from a backup. @returns its id.
+   */
+  openChallenge(): Promise<string>;
+  /** Confirms for a process that lives that nothing is missing. */
+  answerChallenges(ids: readonly string[]): Promise<void>;
+  isAnswered(id: string): Promise<boolean>;
+  closeChallenge(id: string): Promise<void>;
   /**
    * Whether the last change that this process made, and that no counted position is known to cover, is there. On PostgreSQL changes
    * come to a standby in their order, so the others are there with it.

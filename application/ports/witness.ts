@@ -8,6 +8,8 @@ export type Sighting = Position & {
 
 /** A memory that is not put back together with the database. It need not be there at each moment: it is asked at the start. */
 export abstract class Witness {
+  /** Where the sightings are kept, for messages to operators. */
+  abstract readonly place: string;
   /** The sightings of all databases, the latest first. @throws Error when there are some that cannot be read. */
   abstract sightings(): Promise<readonly Sighting[]>;
   /** Keeps it unless a later one of the same lineage is there. */

@@ -1,5 +1,6 @@
 import {
   type History,
+  isWitnessed,
   nameOfPosition,
   nextNumber,
   type Position,
@@ -9,6 +10,7 @@ import {
 } from '../../domain/rewinds/term.ts';
 import type { Terms } from '../ports/terms.ts';
 import type { Sighting, Witness } from '../ports/witness.ts';
+import { isVouchedFor } from './is-vouched-for.ts';
 
 /** The database is not as old as it was; the message says what to do. */
 export class RewindRefused extends Error {}
@@ -19,14 +21,24 @@ export type Suspicion = {
   readonly position: string;
   /** The highest term that is known of. */
   readonly knownTerm: number;
+  /** Only a sighting is missing, so the answer of a process that lives clears it up. */
+  readonly isUnwitnessed?: true;
+};
+
+type Observer = {
+  readonly sightings: readonly Sighting[];
+  /** Where the sightings are kept. */
+  readonly witnessPlace: string;
+  /** Address of the database. */
+  readonly address: string;
+  /** A process that lives has confirmed that nothing is missing. */
+  readonly isVouchedFor?: boolean;
 };
 
 /** What speaks for it that a database went back in time; undefined where nothing does. */
-export function suspicionOf(
-  { terms, place }: History,
-  sightings: readonly Sighting[],
-  address: string,
-): Suspicion | undefined {
+export function suspicionOf(history: History, observer: Observer): Suspicion | undefined {
+  const { terms, place } = history;
+  const { sightings, witnessPlace, address } = observer;
   const [newest] = terms;
   if (newest === undefined) return undefined;
   const seen = sightings.find(({ lineage }) => lineage === newest.lineage);
@@ -52,6 +64,16 @@ export function suspicionOf(
       `the database is another one than this machine has seen at ${address}: it was emptied, or put back to before it began its history`,
       other,
     );
+  if (seen === undefined && !observer.isVouchedFor && isWitnessed(history))
+    return {
+      ...suspect(
+        `${witnessPlace} has no record of how far the database was, although the processes before kept one, and no running ` +
+          'process of the service confirms that nothing is missing: the database may have gone back in time. Mount the volume that ' +
+          'had this file; if it is lost, mount another one that outlives the container (DATA_FOLDER)',
+        positionOf(newest),
+      ),
+      isUnwitnessed: true,
+    };
   return undefined;
 }
 
@@ -61,19 +83,50 @@ function suspect(finding: string, position: Pick<Position, 'term' | 'counter'>):
   return { finding, position: nameOfPosition(position), knownTerm: position.term };
 }
 
+type StartPorts = {
+  readonly terms: Terms;
+  readonly witness: Witness;
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+};
+
+/** Reads the history, and where nothing but a sighting is missing asks the processes that live. */
+export async function observe(
+  { terms, witness, pause }: StartPorts,
+  address: string,
+  accepted?: string,
+): Promise<{
+  readonly history: History;
+  readonly suspicion: Suspicion | undefined;
+  readonly sightings: readonly Sighting[];
+}> {
+  const history = await terms.read();
+  // After the history: a process that marks a term as witnessed has written its sighting before.
+  const sightings = await witness.sightings();
+  const observer = { sightings, witnessPlace: witness.place, address };
+  const suspicion = suspicionOf(history, observer);
+  if (!suspicion?.isUnwitnessed || suspicion.position === accepted || !(await isVouchedFor(terms, pause)))
+    return { history, suspicion, sightings };
+  const present = await terms.read();
+  return {
+    history: present,
+    suspicion: suspicionOf(present, { ...observer, isVouchedFor: true }),
+    sightings,
+  };
+}
+
 /**
  * Looks at a database before it is served.
  * @param accepted position that an operator named.
  * @returns its history, in a term of where it is now. @throws RewindRefused when something may be missing from it.
  */
 export async function checkRewind(
-  { terms, witness }: { readonly terms: Terms; readonly witness: Witness },
+  ports: StartPorts,
   address: string,
   accepted: string | undefined,
 ): Promise<History> {
+  const { terms, witness } = ports;
   await terms.begin();
-  const history = await terms.read();
-  const suspicion = suspicionOf(history, await witness.sightings(), address);
+  const { history, suspicion } = await observe(ports, address, accepted);
   if (suspicion !== undefined && suspicion.position !== accepted) {
     throw new RewindRefused(
       `${suspicion.finding}. It would give away once more what it has forgotten: entries of status lists, codes, numbers of ` +

@@ -4,7 +4,7 @@ import type { FenceStep, Fencing } from '../ports/fencing.ts';
 import type { Store } from '../ports/store.ts';
 import type { Terms } from '../ports/terms.ts';
 import type { Witness } from '../ports/witness.ts';
-import { suspicionOf } from './check-rewind.ts';
+import { observe } from './check-rewind.ts';
 
 type Ports = {
   readonly store: Pick<Store, 'forService' | 'maintenance'>;
@@ -41,9 +41,7 @@ export async function fence(ports: Ports, options: Options): Promise<boolean> {
   const { store, terms, fencing, witness } = ports;
   const { address, isForced, tell } = options;
   await terms.begin();
-  const history = await terms.read();
-  const sightings = await witness.sightings();
-  const suspicion = suspicionOf(history, sightings, address);
+  const { history, suspicion, sightings } = await observe(ports, address);
   const [newest] = history.terms;
   if (newest === undefined || (suspicion === undefined && !isForced)) return false;
   if (suspicion !== undefined) tell(suspicion.finding);

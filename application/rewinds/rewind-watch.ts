@@ -46,6 +46,8 @@ export class RewindWatch {
   #counted: number;
   #witnessed = Number.NEGATIVE_INFINITY;
   #noted: Position | undefined;
+  /** Whether the present term is marked as witnessed. */
+  #isTermMarked = false;
   #isWitnessFailing = false;
 
   /** @param history as `checkRewind` has found it. */
@@ -79,13 +81,27 @@ export class RewindWatch {
     const history = isToCount ? await terms.count(this.#seen) : await terms.read();
     if (isToCount) this.#counted = changes;
     await this.look(terms, history);
-    if (performance.now() - this.#witnessed >= WITNESS_MS) await this.#testify();
+    if (history.challenges.length > 0 && this.refusal === undefined)
+      await terms.answerChallenges(history.challenges);
+    if (performance.now() - this.#witnessed >= WITNESS_MS) await this.testify();
   }
 
   /** At the end of the process, when nothing is changed any more. */
   async close(): Promise<void> {
     await this.tick();
-    await this.#testify();
+    await this.testify();
+  }
+
+  /** Keeps outside of the database how far it is, and marks the term, so that a start without that record is refused. */
+  async testify(): Promise<void> {
+    if (this.#isLost) return;
+    if (this.#noted !== this.#seen) {
+      this.#witnessed = performance.now();
+      await this.#note(this.#seen);
+    }
+    if (this.#isTermMarked || this.#noted?.termId !== this.#seen.termId) return;
+    await this.#ports.terms.markWitnessed(this.#seen);
+    this.#isTermMarked = true;
   }
 
   /** @param terms over a connection that is good for it: that of a database that has just taken over may be the only one. */
@@ -139,6 +155,7 @@ export class RewindWatch {
   #enter({ terms: [newest, ...earlier], now }: History): void {
     if (newest === undefined) return;
     this.#fencedAt = fencedAt({ terms: [newest, ...earlier] });
+    this.#isTermMarked = newest.witnessedAt !== null;
     const left =
       newest.how === 'promoted' && this.#ports.terms.moves
         ? newest.beganAt.getTime() + OBJECTIONS_MS - now.getTime()
@@ -158,12 +175,6 @@ export class RewindWatch {
     if (isNews) await terms.markLost();
   }
 
-  async #testify(): Promise<void> {
-    if (this.#isLost || this.#noted === this.#seen) return;
-    this.#witnessed = performance.now();
-    await this.#note(this.#seen);
-  }
-
   async #note(position: Position): Promise<void> {
     const { witness, log } = this.#ports;
     try {
@@ -173,7 +184,7 @@ export class RewindWatch {
     } catch (error) {
       if (!this.#isWitnessFailing)
         log.error(
-          'it cannot be kept in DATA_FOLDER how far the database is: a start will not notice when it was put back',
+          'DATA_FOLDER cannot be written, so a start will not notice when the database was put back, or will be refused',
           {},
           error,
         );

@@ -21,6 +21,8 @@ export type Term = {
   readonly lostAt: Date | null;
   /** Trust lists of up to this number may have been published and lost. */
   readonly listFloor: number;
+  /** When a process noted first outside of the database that it saw this term; null before, and for terms that earlier releases served. */
+  readonly witnessedAt: Date | null;
 };
 
 /**
@@ -37,6 +39,8 @@ export type History = {
   readonly place: string;
   /** By its own clock. */
   readonly now: Date;
+  /** Ids of the challenges that no process has answered yet, see `Terms.openChallenge`. */
+  readonly challenges: readonly string[];
 };
 
 /** A moment of a history, of which everything before it was durable. */
@@ -69,6 +73,16 @@ export function verdictOn({ terms }: Pick<History, 'terms'>, seen: Position): 'w
 /** Whether an operator had a term begin after what somebody saw, knowing that something may be missing. */
 export function isSettledSince({ terms }: Pick<History, 'terms'>, { term }: Pick<Position, 'term'>): boolean {
   return terms.some(({ number, how }) => number > term && (how === 'accepted' || how === 'fenced'));
+}
+
+/**
+ * Whether a process noted outside of the database how far it was. The word of an operator (`fenced`, `accepted`) settles what came
+ * before it, so only the terms since then count.
+ */
+export function isWitnessed({ terms }: Pick<History, 'terms'>): boolean {
+  const operatorTerm = terms.findIndex(({ how }) => how === 'fenced' || how === 'accepted');
+  const settled = operatorTerm < 0 ? terms : terms.slice(0, operatorTerm + 1);
+  return settled.some(({ witnessedAt }) => witnessedAt !== null);
 }
 
 /** Of two positions that somebody saw, the one that says more. */

@@ -79,6 +79,46 @@ for (const { name, open } of databases()) {
       expect(new Set(all.map(({ lineage }) => lineage)).size).to.equal(1);
     });
 
+    it('marks a term as witnessed once, and no other one', async () => {
+      const { terms } = first();
+      await terms.begin();
+      const begun = await newest();
+      expect(begun.witnessedAt).to.equal(null);
+      await terms.markWitnessed({ ...positionOf(begun), termId: 'other' });
+      expect((await newest()).witnessedAt).to.equal(null);
+      await Promise.all(stores.map((store) => store.terms.markWitnessed(positionOf(begun))));
+      const { witnessedAt } = await newest();
+      expect(witnessedAt).to.be.instanceOf(Date);
+      await terms.markWitnessed(positionOf(begun));
+      expect((await newest()).witnessedAt).to.deep.equal(witnessedAt);
+      await terms.open({ after: begun.number, number: 200, how: 'fenced' });
+      expect((await newest()).witnessedAt, 'of the next one').to.equal(null);
+    });
+
+    if (name === 'postgres')
+      it('shows challenges to other processes until they are answered, expire or are removed', async () => {
+        const [asking, , , living] = stores as [OrmStore, OrmStore, OrmStore, OrmStore];
+        await asking.terms.begin();
+        const open = async () => (await living.terms.read()).challenges;
+        const [one, two] = [await asking.terms.openChallenge(), await asking.terms.openChallenge()];
+        expect(await open()).to.have.members([one, two]);
+        const { challenges } = await living.terms.count(positionOf(await newest()));
+        expect(challenges, 'without another query').to.have.members([one, two]);
+        await living.terms.answerChallenges([one]);
+        expect(await asking.terms.isAnswered(one)).to.equal(true);
+        expect(await asking.terms.isAnswered(two)).to.equal(false);
+        expect(await open()).to.deep.equal([two]);
+        await rawSql(database?.url ?? '', (run) => run('update leases set expires_at = 1'));
+        expect(await open(), 'of a process that ended long ago').to.deep.equal([]);
+        await asking.terms.closeChallenge(one);
+        const left = await rawSql(database?.url ?? '', (run) =>
+          run(`select name from leases where name like 'start-challenge/%'`),
+        );
+        expect(left).to.deep.equal([]);
+        await living.terms.answerChallenges([two]);
+        expect(await asking.terms.isAnswered(two), 'of a challenge that was removed').to.equal(false);
+      });
+
     it('knows whether the last change of a process is there', async () => {
       const store = first();
       const { terms } = store;

@@ -1,4 +1,12 @@
-import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +15,7 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { decode } from '../support/present.ts';
+import { rawSql } from '../support/raw-sql.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { CARD, type Entry, issueBatch, offer, revocable } from '../support/revocable-cards.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -335,3 +344,162 @@ describe('a file of SQLite', () => {
     }
   });
 });
+
+/** Puts the contents of a database back without giving it another place, as a snapshot of its disk does. */
+class DiskSnapshot {
+  readonly #database: TestDatabase;
+  readonly #file: string | undefined;
+
+  private constructor(database: TestDatabase) {
+    const { url } = database;
+    this.#database = database;
+    this.#file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
+  }
+
+  static async of(database: TestDatabase): Promise<DiskSnapshot> {
+    const snapshot = new DiskSnapshot(database);
+    if (snapshot.#file !== undefined) copyFileSync(snapshot.#file, `${snapshot.#file}-snapshot`);
+    else
+      await snapshot.#forEachTable(
+        'create table snapshot.%1$I as table public.%1$I',
+        'create schema snapshot',
+      );
+    return snapshot;
+  }
+
+  async putBack(): Promise<void> {
+    if (this.#file === undefined)
+      return this.#forEachTable(
+        'truncate public.%1$I; insert into public.%1$I table snapshot.%1$I',
+        'set session_replication_role = replica',
+      );
+    for (const end of ['-wal', '-shm']) rmSync(this.#file + end, { force: true });
+    writeFileSync(this.#file, readFileSync(`${this.#file}-snapshot`));
+  }
+
+  async #forEachTable(statement: string, first: string): Promise<void> {
+    await rawSql(this.#database.url, async (run) => {
+      await run(first);
+      await run(`do $$ declare name text; begin
+        for name in select tablename from pg_tables where schemaname = 'public' loop
+          execute format('${statement}', name);
+        end loop;
+      end $$`);
+    });
+  }
+}
+
+for (const kind of databases()) {
+  describe(`a database on ${kind.name} that is restored in place`, () => {
+    let world: World;
+    let tenant: { readonly id: string; readonly token: string };
+    let code: string;
+    let snapshot: DiskSnapshot;
+    const witness = () =>
+      kind.name === 'sqlite'
+        ? `${world.database.url.slice('sqlite:'.length)}-witness`
+        : join(world.folder, 'witness.json');
+    const redeem = (service: TestService) => new RawWallet(service, tenant.id).redeem(code);
+
+    beforeEach(async function (this: Mocha.Context) {
+      const database = await kind.open();
+      if (database === undefined) return this.skip();
+      world = new World(kind, database, await freePort(createServer));
+      const service = await world.start();
+      tenant = await revocable(service, 'acme', 10);
+      code = await new RawWallet(service, tenant.id).code((await offer(service, tenant)).uri);
+      await service.close();
+      snapshot = await DiskSnapshot.of(world.database);
+    });
+    afterEach(() => world?.end());
+
+    /** The code is spent, and the database does not know it any more. */
+    const restore = async () => {
+      const service = await world.start();
+      expect((await redeem(service)).status).to.equal(200);
+      await service.close();
+      await snapshot.putBack();
+    };
+
+    it('is refused with instructions when DATA_FOLDER is empty, and a spent code stays unusable after the fence', async () => {
+      await restore();
+      rmSync(witness());
+      const message = await world.refusal();
+      expect(message)
+        .to.include(`${witness()} has no record`)
+        .and.to.include('Mount the volume')
+        .and.to.include('npx vidimus restore fence')
+        .and.to.match(/ACCEPT_REWIND=\d+\.\d+/);
+      expect(existsSync(witness()), 'a refused start leaves no record').to.equal(false);
+      const { code: ended, stderr } = await world.fence();
+      expect(ended, stderr).to.equal(0);
+      expect((await world.fence()).code, 'again').to.equal(3);
+      // The fence may have run in a container of its own.
+      rmSync(witness());
+      const service = await world.start();
+      try {
+        const { status, body } = await redeem(service);
+        expect([status, body.error]).to.deep.equal([400, 'invalid_grant']);
+      } finally {
+        await service.close();
+      }
+    });
+
+    it('is refused when the record says that it was further', async () => {
+      await restore();
+      expect(await world.refusal()).to.include('has gone back in time');
+    });
+
+    it('is served without a record by the word of an operator', async () => {
+      rmSync(witness());
+      const ACCEPT_REWIND = positionIn(await world.refusal());
+      expect(await world.refusal({ ACCEPT_REWIND })).to.equal('');
+      expect(await world.refusal(), 'from then on without').to.equal('');
+    });
+
+    it('is taken over from a release that marked no terms, and the record is created', async () => {
+      rmSync(witness());
+      await rawSql(world.database.url, (run) => run('update service_terms set witnessed_at = null'));
+      expect(await world.refusal()).to.equal('');
+      expect(existsSync(witness())).to.equal(true);
+    });
+
+    if (kind.name !== 'postgres') return;
+
+    /** Another machine. */
+    const elsewhere = async () => ({
+      DATA_FOLDER: join(world.folder, 'other'),
+      PORT: String(await freePort(createServer)),
+    });
+
+    it('is served with an empty DATA_FOLDER while another process lives that misses nothing', async () => {
+      const living = await world.start();
+      try {
+        const other = await world.start(await elsewhere());
+        await other.close();
+        expect(existsSync(join(world.folder, 'other/witness.json'))).to.equal(true);
+      } finally {
+        await living.close();
+      }
+    });
+
+    it('is refused with an empty DATA_FOLDER while the only other process misses something', async () => {
+      const counter = async () => {
+        const [term] = await rawSql(world.database.url, (run) => run('select counter from service_terms'));
+        return Number(term?.['counter']);
+      };
+      const before = await counter();
+      const living = await world.start();
+      try {
+        expect((await redeem(living)).status).to.equal(200);
+        // The process counts its changes each second.
+        await until(async () => (await counter()) > before);
+        await snapshot.putBack();
+        const message = await world.refusal(await elsewhere());
+        expect(message).to.match(/has no record|a process noticed/);
+      } finally {
+        await living.close();
+      }
+    });
+  });
+}

@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from './compile-cache.ts';
 import { PATIENCE_MS } from './patience.ts';
-import type { CallOptions, TestService } from './test-service.ts';
+import { type CallOptions, dataFolderOf, type TestService } from './test-service.ts';
 
 const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
 
@@ -19,11 +16,9 @@ export async function startSecondProcess(
 ): Promise<SecondProcess> {
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
-  const folder = mkdtempSync(join(tmpdir(), 'vidimus-second-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const child = spawn(process.execPath, [MAIN], {
     env: {
-      DATA_FOLDER: folder,
+      DATA_FOLDER: dataFolderOf(environment['DATABASE_URL']),
       ...environment,
       ...bareEnvironment(),
       PORT: String(port),

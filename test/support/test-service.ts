@@ -52,13 +52,27 @@ process.once('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
+const dataFolders = new Map<string, string>();
+
+/**
+ * The folder in which services on one database keep how far it is: a start with another one is refused. Services on a file of SQLite
+ * keep that beside the file.
+ */
+export function dataFolderOf(databaseUrl: string | undefined): string {
+  const former = databaseUrl === undefined ? undefined : dataFolders.get(databaseUrl);
+  if (former !== undefined) return former;
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  folders.push(folder);
+  if (databaseUrl !== undefined) dataFolders.set(databaseUrl, folder);
+  return folder;
+}
+
 /** The real service in this process, on a fresh SQLite file unless another database is named. */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
   { runsJobs = false }: { readonly runsJobs?: boolean } = {},
 ): Promise<TestService> {
-  const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
-  folders.push(folder);
+  const folder = dataFolderOf(environment['DATABASE_URL']);
   if (environment['DATABASE_URL'] === undefined) await makeSqlite(join(folder, 'vidimus.sqlite'));
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
@@ -131,7 +145,7 @@ export async function startTestService(
     rootToken: () => token(ROOT.clientId, ROOT.secret),
     async close() {
       await service.close(2_000);
-      rmSync(folder, { recursive: true, force: true });
+      if (environment['DATABASE_URL'] === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type Agent, request } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from './compile-cache.ts';
 import { PATIENCE_MS } from './patience.ts';
 import { startedProgram } from './start-options.ts';
-import { type Answer, type Callable, type CallOptions, ROOT } from './test-service.ts';
+import { type Answer, type Callable, type CallOptions, dataFolderOf, ROOT } from './test-service.ts';
 
 /** Found in what the operating system says of a process. */
 export const NODE_OPTION = '--max-semi-space-size=3';
@@ -32,18 +30,16 @@ export class WorkerService {
   /** Whole lines so far, each of which is JSON. */
   readonly lines: LogLine[] = [];
   #unended = '';
-  readonly #folder: string;
 
   constructor(port: number, environment: Readonly<Record<string, string>>) {
     this.address = `http://localhost:${port}`;
-    this.#folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     this.process = spawn(process.execPath, [NODE_OPTION, startedProgram()], {
       env: {
         ...bareEnvironment(),
         HOST: '127.0.0.1',
         PORT: String(port),
         WORKERS,
-        DATA_FOLDER: this.#folder,
+        DATA_FOLDER: dataFolderOf(environment['DATABASE_URL']),
         // Nobody shares out requests here who would have to notice.
         DRAIN_SECONDS: '0',
         AUTH_CLIENT_ID: ROOT.clientId,
@@ -59,10 +55,7 @@ export class WorkerService {
     });
     // All that was written by then has been read.
     this.ended = new Promise((resolve) =>
-      this.process.once('close', (code, signal) => {
-        rmSync(this.#folder, { recursive: true, force: true });
-        resolve(signal ?? code ?? -1);
-      }),
+      this.process.once('close', (code, signal) => resolve(signal ?? code ?? -1)),
     );
   }
 

@@ -129,6 +129,8 @@ export const TERMS = [
   'alter table "service_terms" add constraint "service_terms_follows" unique ("follows")',
 ];
 
+export const WITNESSED_TERMS = ['alter table "service_terms" add "witnessed_at" bigint null'];
+
 export const TENANT_ENDS = ['alter table "tenants" add "ends_at" bigint null'];
 
 export const RECORDED_KEYS = [

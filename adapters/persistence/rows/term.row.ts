@@ -23,6 +23,8 @@ export const TermRow = defineEntity({
     lostAt: time().nullable(),
     /** Trust lists up to this number may have been published by what was lost. */
     listFloor: p.integer(),
+    /** Since when a process keeps a sighting of the term outside of the database. */
+    witnessedAt: time().nullable(),
   },
   uniques: [{ name: 'service_terms_follows', properties: ['follows'] }],
 });

@@ -18,15 +18,18 @@ const first: Term = {
   how: 'begun',
   lostAt: null,
   listFloor: 0,
+  witnessedAt: null,
 };
 
 /** A database whose past a test writes. */
 class Past implements Terms {
-  history: History = { terms: [first], place: 'cluster/1', now: NOW };
+  history: History = { terms: [first], place: 'cluster/1', now: NOW, challenges: [] };
   changes = 0;
   moves = true;
   isLastThere = true;
   opened: NextTerm[] = [];
+  /** Whether the last challenge was removed. */
+  closed = true;
 
   async begin() {}
   async read() {
@@ -56,6 +59,26 @@ class Past implements Terms {
     const [newest, ...rest] = this.history.terms;
     if (newest !== undefined) this.put({ ...newest, lostAt: NOW }, ...rest);
   }
+  async markWitnessed({ termId }: Position) {
+    const terms = this.history.terms.map((term) =>
+      term.id === termId ? { ...term, witnessedAt: NOW } : term,
+    );
+    this.put(...terms);
+  }
+  async openChallenge() {
+    this.history = { ...this.history, challenges: ['challenge'] };
+    return 'challenge';
+  }
+  async answerChallenges() {
+    this.closed = false;
+    this.history = { ...this.history, challenges: [] };
+  }
+  async isAnswered() {
+    return this.history.challenges.length === 0;
+  }
+  async closeChallenge() {
+    this.closed = true;
+  }
   async hasLastChange() {
     return this.isLastThere;
   }
@@ -68,6 +91,7 @@ class Past implements Terms {
 }
 
 class Memory implements Witness {
+  readonly place = '/data/witness.json';
   all: Sighting[] = [];
   async sightings() {
     return this.all;
@@ -93,10 +117,16 @@ const sighting = (change: Partial<Sighting> = {}): Sighting => ({
 });
 
 describe('a start on a database', () => {
-  const start = (terms: Past, all: readonly Sighting[], accepted?: string) => {
+  /** @param meanwhile what other processes do while the start waits. */
+  const start = (
+    terms: Past,
+    all: readonly Sighting[],
+    accepted?: string,
+    meanwhile: () => Promise<void> = async () => {},
+  ) => {
     const witness = new Memory();
     witness.all = [...all];
-    return checkRewind({ terms, witness }, ADDRESS, accepted).then(
+    return checkRewind({ terms, witness, pause: meanwhile }, ADDRESS, accepted).then(
       ({ terms: [newest] }) => newest?.how,
       (error: Error) => {
         if (error instanceof RewindRefused) return error.message;
@@ -120,10 +150,85 @@ describe('a start on a database', () => {
     expect(await start(moved(), [sighting()]), 'a standby that has everything').to.equal('promoted');
   });
 
+  const witnessed = (change: Partial<Term> = {}) => {
+    const past = new Past();
+    past.put({ ...first, witnessedAt: NOW, ...change });
+    return past;
+  };
+  /** A process that lives and has seen `seen`. */
+  const watching = (past: Past, seen: Term = first) => {
+    const history = { ...past.history, terms: [seen] };
+    return new RewindWatch(
+      { terms: past, witness: new Memory(), log: log(), forget: nothing },
+      ADDRESS,
+      history,
+    );
+  };
+
+  it('names the file and the remedies where processes kept a record of the database and this machine has none', async () => {
+    const past = witnessed();
+    expect(await start(past, []))
+      .to.include('/data/witness.json has no record')
+      .and.to.include('Mount the volume')
+      .and.to.include('restore fence')
+      .and.to.include('ACCEPT_REWIND=100.5');
+    expect(past.closed, 'the challenge is removed').to.equal(true);
+  });
+
+  it('goes on without a record of its own when a process that misses nothing answers', async () => {
+    const past = witnessed();
+    const watch = watching(past);
+    expect(await start(past, [], undefined, () => watch.tick())).to.equal('begun');
+    expect(past.closed, 'the challenge is removed').to.equal(true);
+  });
+
+  it('is refused when the only process that lives misses something', async () => {
+    const past = witnessed();
+    const watch = watching(past, { ...first, counter: 9 });
+    const message = await start(past, [], undefined, () => watch.tick());
+    expect(message).to.include('ACCEPT_REWIND=100.5');
+    expect(past.history.terms[0]?.lostAt).to.equal(NOW);
+    expect(past.closed, 'the challenge is removed').to.equal(true);
+  });
+
+  it('is refused when the database went back after a process had answered', async () => {
+    const past = witnessed();
+    const watch = watching(past);
+    const message = await start(past, [], undefined, async () => {
+      await watch.tick();
+      past.put({ ...first, lostAt: NOW });
+    });
+    expect(message).to.include('a process noticed');
+  });
+
+  it('asks nobody on a database that one process has for itself', async () => {
+    const past = witnessed();
+    past.moves = false;
+    const open = sinon.spy(past, 'openChallenge');
+    expect(await start(past, [])).to.include('has no record');
+    expect(open.callCount).to.equal(0);
+  });
+
+  it('takes a database over that an earlier release served, and one that an operator has settled', async () => {
+    expect(await start(new Past(), [])).to.equal('begun');
+    for (const how of ['fenced', 'accepted'] as const) {
+      const past = new Past();
+      past.put({ ...first, number: 200, id: 'next', how }, { ...first, witnessedAt: NOW });
+      expect(await start(past, []), how).to.equal(how);
+    }
+  });
+
+  it('is refused without a record when the database moved on since it was witnessed', async () => {
+    const past = new Past();
+    past.put({ ...first, number: 200, id: 'next', how: 'promoted' }, { ...first, witnessedAt: NOW });
+    expect(await start(past, [])).to.include('has no record');
+  });
+
   const refused: readonly [string, () => Past, readonly Sighting[], string][] = [
     ['that is behind', () => new Past(), [sighting({ counter: 6 })], '100.6'],
     ['that was put back elsewhere', moved, [sighting({ counter: 6 })], '100.6'],
     ['of another term', () => new Past(), [sighting({ term: 120, termId: 'later' })], '120.5'],
+    ['that processes kept a record of, where there is none', () => witnessed(), [], '100.5'],
     ['that is elsewhere, where nobody has seen it', moved, [], '100.5'],
     ['that began anew', () => new Past(), [sighting({ lineage: 'former', term: 50, counter: 9 })], '50.9'],
     [
@@ -158,6 +263,29 @@ describe('a process whose database changes', () => {
     witness = new Memory();
     forget = sinon.spy();
     watch = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
+  });
+
+  it('keeps a record outside of the database from the start, and marks each term once', async () => {
+    const mark = sinon.spy(past, 'markWitnessed');
+    await watch.testify();
+    expect(witness.all).to.deep.equal([sighting()]);
+    expect(past.history.terms[0]?.witnessedAt).to.equal(NOW);
+    past.changes++;
+    await watch.tick();
+    await watch.close();
+    expect(mark.callCount).to.equal(1);
+    past.put({ ...first, number: 200, id: 'fenced', how: 'fenced' }, ...past.history.terms);
+    await watch.close();
+    expect(witness.all).to.deep.equal([sighting({ term: 200, termId: 'fenced' })]);
+    expect(past.history.terms.map(({ witnessedAt }) => witnessedAt)).to.deep.equal([NOW, NOW]);
+  });
+
+  it('does not mark a term while the record cannot be written', async () => {
+    witness.note = async () => {
+      throw new Error('no space left');
+    };
+    await watch.testify();
+    expect(past.history.terms[0]?.witnessedAt).to.equal(null);
   });
 
   it('counts what it changes, and nothing while it changes nothing', async () => {

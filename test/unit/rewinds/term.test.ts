@@ -26,6 +26,7 @@ const term = (
   how,
   lostAt: null,
   listFloor: 0,
+  witnessedAt: null,
 });
 const seen = (number: number, counter: number, termId = `id-${number}`): Position => ({
   lineage: 'service',
