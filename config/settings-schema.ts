@@ -58,7 +58,7 @@ export const SettingsSchema = z.object({
     .min(1)
     .default('./data')
     .describe(
-      'Where the SQLite file and generated secrets are kept, and with PostgreSQL how far this machine has seen the database (`witness.json`)',
+      'Where the SQLite file and generated secrets are kept, and with PostgreSQL how far this machine has seen the database (`witness.json`). It has to outlive the process: on a volume, if the service runs in a container',
     ),
   DATABASE_URL: databaseUrl
     .optional()
@@ -70,7 +70,7 @@ export const SettingsSchema = z.object({
     .regex(/^\d{1,12}\.\d{1,15}$/, 'is not <term>.<counter>, as the start that refuses names it')
     .optional()
     .describe(
-      'To start once with a database that went back in time although something in it may be missing: the position that the start names when it refuses; see docs/backup-and-restore.md',
+      'To start once with a database that went back in time although something in it may be missing, or that this machine has no record of: the position that the start names when it refuses; see docs/backup-and-restore.md',
     ),
   EXPECT_AUDIT_LOG: anchors
     .optional()

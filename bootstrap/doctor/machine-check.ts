@@ -28,7 +28,16 @@ export type Machine = {
   readonly diskMib: (folder: string) => number;
   /** Whether this account may write there. */
   readonly isWritable: (folder: string) => boolean;
+  /** What a folder is on that goes with the container or with the memory of the machine; undefined for a disk. */
+  readonly volatileFileSystem: (folder: string) => string | undefined;
 };
+
+/** By the magic numbers of Linux. */
+const VOLATILE_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x01021994, 'tmpfs'],
+  [0x858458f6, 'ramfs'],
+  [0x794c7630, 'overlay'],
+]);
 
 export function thisMachine(): Machine {
   const limit = process.constrainedMemory();
@@ -42,6 +51,7 @@ export function thisMachine(): Machine {
       return Math.floor((bavail * bsize) / MIB);
     },
     isWritable,
+    volatileFileSystem: (folder) => VOLATILE_FILE_SYSTEMS.get(statfsSync(folder).type),
   };
 }
 
@@ -95,9 +105,10 @@ function checkOpenFiles(settings: Settings, { filesLimit }: Machine): Finding {
 }
 
 /** SQLite grows there; with PostgreSQL it is noted there how far the database was. */
-function checkDisk({ DATA_FOLDER, DATABASE_URL }: Settings, machine: Machine): Finding {
+function checkDisk(settings: Settings, machine: Machine): Finding {
+  const { DATA_FOLDER, DATABASE_URL } = settings;
   const file = DATABASE_URL.startsWith('sqlite:') ? DATABASE_URL.slice('sqlite:'.length) : undefined;
-  if (file === undefined) return checkWitness(existing(resolve(DATA_FOLDER)), machine);
+  if (file === undefined) return checkWitness(existing(resolve(DATA_FOLDER)), settings, machine);
   if (file === ':memory:') return ok('disk', 'the data are kept elsewhere');
   const folder = existing(resolve(file, '..'));
   const free = machine.diskMib(folder);
@@ -106,19 +117,29 @@ function checkDisk({ DATA_FOLDER, DATABASE_URL }: Settings, machine: Machine): F
     return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
   if (free < LEAST_DISK_MIB)
     return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
-  return free < LITTLE_DISK_MIB
-    ? warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full')
-    : ok('disk', message);
+  if (free < LITTLE_DISK_MIB) return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
+  return volatileFolder(folder, settings, machine) ?? ok('disk', message);
 }
 
-function checkWitness(folder: string, machine: Machine): Finding {
-  return machine.isWritable(folder)
-    ? ok('disk', 'the data are kept elsewhere')
-    : warning(
-        'disk',
-        `${folder} cannot be written (DATA_FOLDER), so nothing tells the next start how far the database was`,
-        'give the account of the service the folder, on a disk that lasts; see docs/backup-and-restore.md',
-      );
+function checkWitness(folder: string, settings: Settings, machine: Machine): Finding {
+  if (!machine.isWritable(folder))
+    return warning(
+      'disk',
+      `${folder} cannot be written (DATA_FOLDER), so nothing tells the next start how far the database was`,
+      'give the account of the service the folder, on a disk that lasts; see docs/backup-and-restore.md',
+    );
+  return volatileFolder(folder, settings, machine) ?? ok('disk', 'the data are kept elsewhere');
+}
+
+/** On a desk this is convenient. */
+function volatileFolder(folder: string, { NODE_ENV }: Settings, machine: Machine): Finding | undefined {
+  const fileSystem = machine.volatileFileSystem(folder);
+  if (fileSystem === undefined || NODE_ENV !== 'production') return undefined;
+  return warning(
+    'disk',
+    `${folder} is on ${fileSystem}, so what the service keeps there is lost with the container or the machine, and the next start may be refused`,
+    'mount a volume that lasts there; see docs/backup-and-restore.md',
+  );
 }
 
 function isWritable(folder: string): boolean {

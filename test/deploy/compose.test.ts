@@ -21,6 +21,7 @@ type Service = {
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
+  readonly tmpfs?: readonly string[];
   readonly secrets?: readonly (string | { readonly source: string })[];
   readonly networks?: unknown;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
@@ -76,6 +77,18 @@ describe('The compose file', () => {
         expect(compose.networks, name).to.have.property(network);
       for (const other of Object.keys(before)) expect(compose.services, name).to.have.property(other);
     }
+  });
+
+  it('keeps /data of the processes on a volume that outlives them, and that they share', () => {
+    for (const name of ['vidimus-1', 'vidimus-2']) {
+      const { volumes, tmpfs } = compose.services[name] ?? {};
+      expect(volumes, name).to.include('vidimus:/data');
+      expect(tmpfs, name).to.deep.equal(['/tmp']);
+    }
+    expect(compose.volumes).to.have.property('vidimus');
+    const image = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
+    // A new volume gets owner and rights of the folder in the image.
+    expect(image).to.match(/mkdir \/data && chown 1000:0 \/data && chmod 770 \/data/);
   });
 
   it('has the processes believe the proxy alone who calls: others reach them from the machine itself', () => {
@@ -162,7 +175,7 @@ describe('The compose file', () => {
       .find(({ name }) => name === 'postgres')
       ?.open();
     if (database === undefined) return this.skip();
-    const { hostname, port, username } = new URL(database.url);
+    const { hostname, port, username, password } = new URL(database.url);
     const admin = await openRaw(database.url);
     try {
       makeSecrets();
@@ -172,6 +185,7 @@ describe('The compose file', () => {
           PATH: `${folderOfTools()}:${process.env['PATH']}`,
           PGHOST: hostname,
           PGPORT: port,
+          PGPASSWORD: decodeURIComponent(password),
           POSTGRES_USER: username,
           VIDIMUS_PASSWORD_FILE: join(folder, 'compose/secrets/postgres-password'),
         },

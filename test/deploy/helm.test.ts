@@ -14,7 +14,7 @@ const CHART = fileURLToPath(new URL('../../deploy/helm/vidimus/', import.meta.ur
 const KUBERNETES = ['--kube-version', '1.34.0'];
 /** Of Kubernetes itself. */
 const KINDS = [
-  ...['Deployment', 'Service', 'ServiceAccount', 'ConfigMap', 'Ingress'],
+  ...['StatefulSet', 'Service', 'ServiceAccount', 'ConfigMap', 'Ingress'],
   ...['NetworkPolicy', 'PodDisruptionBudget', 'HorizontalPodAutoscaler'],
 ];
 type Manifest = {
@@ -75,9 +75,10 @@ describe('The chart', function () {
     expect(failed, output).to.equal(false);
     return parseAllDocuments(output).map((document) => document.toJS() as Manifest);
   };
-  const deployment = (values: object = {}) =>
-    manifests(values).find(({ kind }) => kind === 'Deployment') as unknown as {
-      spec: { template: { spec: PodSpec }; replicas?: number };
+  const statefulSet = (values: object = {}) =>
+    manifests(values).find(({ kind }) => kind === 'StatefulSet') as unknown as {
+      metadata: { name: string };
+      spec: StatefulSetSpec;
     };
 
   for (const [what, values] of Object.entries({
@@ -100,7 +101,7 @@ describe('The chart', function () {
     const { output } = template();
     for (const [former, planted] of [
       ['readOnlyRootFilesystem: true', 'readOnlyRootFileSystem: true'],
-      ['maxUnavailable: 0', 'maxUnavailable: [0]'],
+      ['podManagementPolicy: Parallel', 'podManagementPolicies: Parallel'],
       ['policyTypes:', 'policyTipes:'],
     ] as const) {
       expect(output).to.include(former);
@@ -144,19 +145,21 @@ describe('The chart', function () {
       ['a misspelt value', { replica: 2 }],
       ['the user root', { podSecurityContext: { runAsUser: 0 } }],
       ['a pod that may run as root', { podSecurityContext: { runAsNonRoot: false } }],
+      ['a volume without a size', { persistence: { size: 'small' } }],
+      ['a misspelt value of the volume', { persistence: { class: 'ssd' } }],
       ['an ingress without a host', { ingress: { enabled: true } }],
       ['rules that are missing', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],
     ] as const)
       expect(template(values).failed, what).to.equal(true);
   });
 
-  it('runs without root, without rights, and writes into two small folders alone', () => {
+  it('runs without root, without rights, and writes into two volumes alone', () => {
     const {
       containers,
       securityContext,
       volumes,
       automountServiceAccountToken: token,
-    } = deployment().spec.template.spec;
+    } = statefulSet().spec.template.spec;
     expect(securityContext).to.include({
       runAsNonRoot: true,
       runAsUser: 1000,
@@ -169,7 +172,11 @@ describe('The chart', function () {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     });
-    expect(volumes.map(({ name }) => name)).to.deep.equal(['data', 'tmp']);
+    expect(volumes.map(({ name }) => name)).to.deep.equal(['tmp']);
+    expect(containers[0]?.volumeMounts).to.deep.equal([
+      { name: 'data', mountPath: '/data' },
+      { name: 'tmp', mountPath: '/tmp' },
+    ]);
     expect(token).to.equal(false);
   });
 
@@ -185,12 +192,12 @@ describe('The chart', function () {
 
   it('leaves user and groups to OpenShift when they are null, and still runs without root', () => {
     const none = { runAsUser: null, runAsGroup: null, fsGroup: null };
-    const { securityContext } = deployment({ podSecurityContext: none }).spec.template.spec;
+    const { securityContext } = statefulSet({ podSecurityContext: none }).spec.template.spec;
     expect(securityContext).to.deep.equal({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
   });
 
   it('asks for life and readiness apart, and gives running requests their time', () => {
-    const { containers, terminationGracePeriodSeconds: grace } = deployment().spec.template.spec;
+    const { containers, terminationGracePeriodSeconds: grace } = statefulSet().spec.template.spec;
     const [container] = containers;
     expect(container?.livenessProbe.httpGet.path).to.equal('/health/live');
     expect(container?.startupProbe.httpGet.path).to.equal('/health/live');
@@ -200,7 +207,7 @@ describe('The chart', function () {
   });
 
   it('has settings that are settings, takes secrets by reference, and starts anew when the keys move', () => {
-    const { containers } = deployment({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template
+    const { containers } = statefulSet({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template
       .spec;
     for (const { name, value } of containers[0]?.env ?? []) {
       expect(isSetting(name), name).to.equal(true);
@@ -208,13 +215,51 @@ describe('The chart', function () {
     }
     expect(containers[0]?.envFrom).to.deep.equal([{ secretRef: { name: 'vidimus' } }]);
     const annotations = (values: object) =>
-      JSON.stringify(deployment(values)).match(/"checksum\/kms":"(\w+)"/)?.[1];
+      JSON.stringify(statefulSet(values)).match(/"checksum\/kms":"(\w+)"/)?.[1];
     expect(annotations({})).to.not.equal(annotations(VALUES['keys in Vault'] ?? {}));
   });
 
+  it('gives each pod a volume for /data that outlives it, of the default class unless one is named', () => {
+    const claimOf = (values: object = {}) => statefulSet(values).spec.volumeClaimTemplates?.[0];
+    // Values of a release before, which --reuse-values takes, have no persistence.
+    for (const values of [{}, { persistence: null }])
+      expect(claimOf(values)).to.deep.include({
+        metadata: {
+          name: 'data',
+          labels: { 'app.kubernetes.io/name': 'vidimus', 'app.kubernetes.io/instance': 'acme' },
+        },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+      });
+    expect(claimOf({ persistence: { storageClass: 'ssd', size: '2Gi' } })?.spec).to.deep.equal({
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'ssd',
+      resources: { requests: { storage: '2Gi' } },
+    });
+    const { volumeClaimTemplates, template } = statefulSet({ persistence: { enabled: false } }).spec;
+    expect(volumeClaimTemplates).to.equal(undefined);
+    expect(template.spec.volumes[0]).to.deep.equal({ name: 'data', emptyDir: { sizeLimit: '64Mi' } });
+  });
+
+  it('starts all pods at once, and scales the set that it makes', () => {
+    const all = manifests(VALUES['as many as are needed']);
+    const { metadata, spec } = statefulSet(VALUES['as many as are needed']);
+    expect([spec.podManagementPolicy, spec.updateStrategy]).to.deep.equal([
+      'Parallel',
+      { type: 'RollingUpdate' },
+    ]);
+    const scaler = all.find(({ kind }) => kind === 'HorizontalPodAutoscaler');
+    expect(scaler?.spec['scaleTargetRef']).to.deep.equal({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      name: metadata.name,
+    });
+    const names = all.filter(({ kind }) => kind === 'Service').map((service) => service.metadata.name);
+    expect(names).to.include(spec.serviceName);
+  });
+
   it('leaves the number of processes to what scales them', () => {
-    expect(deployment().spec.replicas).to.equal(2);
-    expect(deployment(VALUES['as many as are needed']).spec.replicas).to.equal(undefined);
+    expect(statefulSet().spec.replicas).to.equal(2);
+    expect(statefulSet(VALUES['as many as are needed']).spec.replicas).to.equal(undefined);
   });
 
   it('shows metrics to those who watch, on a port that no ingress leads to', () => {
@@ -253,6 +298,14 @@ describe('The chart', function () {
 });
 
 type Probe = { readonly httpGet: { readonly path: string } };
+type StatefulSetSpec = {
+  readonly replicas?: number;
+  readonly serviceName: string;
+  readonly podManagementPolicy: string;
+  readonly updateStrategy: object;
+  readonly volumeClaimTemplates?: readonly { readonly metadata: object; readonly spec: object }[];
+  readonly template: { readonly spec: PodSpec };
+};
 type PodSpec = {
   readonly automountServiceAccountToken: boolean;
   readonly terminationGracePeriodSeconds: number;
@@ -262,6 +315,7 @@ type PodSpec = {
     readonly securityContext: object;
     readonly env: readonly { readonly name: string; readonly value: string }[];
     readonly envFrom: readonly object[];
+    readonly volumeMounts: readonly object[];
     readonly livenessProbe: Probe;
     readonly readinessProbe: Probe;
     readonly startupProbe: Probe;

@@ -1,5 +1,6 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
@@ -70,6 +71,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
     let database: TestDatabase | undefined;
     let releases: Releases;
     let ports: [number, number];
+    const machines: Releases[] = [];
 
     beforeEach(async function () {
       database = await kind.openEmpty();
@@ -79,6 +81,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
     });
     afterEach(async () => {
       await endPrograms();
+      for (const machine of machines.splice(0)) machine.remove();
       releases?.remove();
       await database?.drop();
     });
@@ -141,6 +144,77 @@ function suite(kind: DatabaseKind, state: Earlier) {
         const verified = await runProcess('commands/audit-verify', [], rolling.environment(ports[1]));
         expect(verified.code, verified.stdout).to.equal(0);
         rolling.remove();
+      });
+
+    /** A process on another machine. */
+    const elsewhere = (folder: string) => {
+      const machine = new Releases(`http://localhost:${ports[0]}`, {
+        DATABASE_URL: database?.url ?? '',
+        DATA_FOLDER: join(releases.folder, folder),
+      });
+      machines.push(machine);
+      return machine;
+    };
+
+    it('the first start creates the record of how far the database is, and later ones need it', async () => {
+      const left = await leaveBehind();
+      const recorded =
+        kind.name === 'sqlite'
+          ? `${database?.url.slice('sqlite:'.length)}-witness`
+          : join(releases.folder, 'one/witness.json');
+      // A container of the release before had nothing that lasts.
+      rmSync(recorded, { force: true });
+      const present = await elsewhere('one').start('present', ports[0]);
+      await goesOn(releases.callsTo(ports[0]), left);
+      await stop(present);
+      expect(existsSync(recorded)).to.equal(true);
+      await stop(await elsewhere('one').start('present', ports[0]));
+      rmSync(recorded);
+      const refused = elsewhere('one').launch('present', ports[0]);
+      expect(await refused.ended).to.equal(1);
+      expect(refused.output()).to.include(`${recorded} has no record`).and.to.include('ACCEPT_REWIND=');
+    });
+
+    if (kind.name === 'postgres')
+      it('both releases serve side by side during an upgrade, and more processes of this one start with empty folders', async () => {
+        const first = await releases.start(state, ports[0]);
+        const left = await leave(releases.callsTo(ports[0]));
+        const statuses = await whileStarting(
+          () => elsewhere('one').start('present', ports[1]),
+          async () => {
+            const calls = releases.callsTo(ports[0]);
+            return (await calls.call('POST', '/issuer/offer', { token: left.token, json: offerBody('pid') }))
+              .status;
+          },
+        );
+        expect(new Set(statuses), 'of the earlier release, while tables are brought up to date').to.have.keys(
+          201,
+        );
+        expect(statuses.length).to.be.greaterThan(10);
+        const [old, fresh] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
+        const { token } = left;
+        // What one begins, the other one ends.
+        for (const [from, to] of [
+          [old, fresh],
+          [fresh, old],
+        ] as const) {
+          const offer = await created(from, token, '/issuer/offer', offerBody('pid'));
+          await collect(to, offer.uri);
+          const held = await issue(asService(from), { id: 'acme', token }, 'pid');
+          const asked = await ask(asService(from), token, 'check');
+          expect((await present(asService(to), asked, held)).status).to.equal(200);
+          await revoke(to, token, held);
+          expect(await show(from, token, held), 'revoked by the other one').to.equal(400);
+          expect(await statusOf(from, held)).to.equal(1);
+        }
+        await goesOn(fresh, left);
+        const later = await freePort(createServer);
+        await elsewhere('two').start('present', later);
+        await stop(first);
+        const next = await created(releases.callsTo(later), token, '/issuer/offer', offerBody('pid'));
+        await collect(fresh, next.uri);
+        const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[1]));
+        expect(verified.code, verified.stdout).to.equal(0);
       });
 
     // What follows is about the first release alone.
@@ -208,43 +282,5 @@ function suite(kind: DatabaseKind, state: Earlier) {
       const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[0]));
       expect(verified.code, verified.stdout).to.equal(0);
     });
-
-    if (kind.name === 'postgres')
-      it('both releases serve side by side during an upgrade', async () => {
-        const first = await releases.start('first', ports[0]);
-        const left = await leave(releases.callsTo(ports[0]));
-        const statuses = await whileStarting(
-          () => releases.start('present', ports[1]),
-          async () => {
-            const calls = releases.callsTo(ports[0]);
-            return (await calls.call('POST', '/issuer/offer', { token: left.token, json: offerBody('pid') }))
-              .status;
-          },
-        );
-        expect(new Set(statuses), 'of the first release, while tables are brought up to date').to.have.keys(
-          201,
-        );
-        expect(statuses.length).to.be.greaterThan(10);
-        const [old, fresh] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
-        const { token } = left;
-        // What one begins, the other one ends.
-        for (const [from, to] of [
-          [old, fresh],
-          [fresh, old],
-        ] as const) {
-          const offer = await created(from, token, '/issuer/offer', offerBody('pid'));
-          await collect(to, offer.uri);
-          const held = await issue(asService(from), { id: 'acme', token }, 'pid');
-          const asked = await ask(asService(from), token, 'check');
-          expect((await present(asService(to), asked, held)).status).to.equal(200);
-          await revoke(to, token, held);
-          expect(await show(from, token, held), 'revoked by the other one').to.equal(400);
-          expect(await statusOf(from, held)).to.equal(1);
-        }
-        await goesOn(fresh, left);
-        await stop(first);
-        const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[1]));
-        expect(verified.code, verified.stdout).to.equal(0);
-      });
   };
 }

@@ -13,6 +13,8 @@ export const VALUES: Readonly<Record<string, object>> = {
   },
   'one process': { replicas: 1, networkPolicy: { enabled: false }, podDisruptionBudget: { minAvailable: 1 } },
   'as many as are needed': { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 } },
+  'volumes of a class of its own': { persistence: { storageClass: 'ssd', size: '2Gi' } },
+  'no volumes': { persistence: { enabled: false } },
   'an ingress': {
     ingress: {
       enabled: true,

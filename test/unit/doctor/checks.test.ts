@@ -93,6 +93,7 @@ describe('the doctor, about the machine', () => {
     filesLimit: 1_048_576,
     diskMib: () => 50_000,
     isWritable: () => true,
+    volatileFileSystem: () => undefined,
   };
   const judge = (machine: Partial<Machine>, changes: Record<string, string> = {}) =>
     checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), {
@@ -122,6 +123,9 @@ describe('the doctor, about the machine', () => {
     ['disk', 'fault', { isWritable: () => false }, {}],
     ['disk', 'ok', { diskMib: () => 20 }, { DATABASE_URL: VALID.DATABASE_URL }],
     ['disk', 'warning', { isWritable: () => false }, { DATABASE_URL: VALID.DATABASE_URL }],
+    ['disk', 'warning', { volatileFileSystem: () => 'tmpfs' }, {}],
+    ['disk', 'warning', { volatileFileSystem: () => 'overlay' }, { DATABASE_URL: VALID.DATABASE_URL }],
+    ['disk', 'ok', { volatileFileSystem: () => 'overlay' }, { NODE_ENV: 'development' }],
   ] as const) {
     it(`says ${outcome} of ${check} with ${JSON.stringify({ ...machine, ...changes })}`, () => {
       expect(of(check, judge(machine, changes))).to.equal(outcome);

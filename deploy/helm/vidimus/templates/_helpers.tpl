@@ -22,6 +22,12 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* Empty for no. Values that `helm upgrade --reuse-values` takes from a release before have no persistence. */}}
+{{- define "vidimus.persists" -}}
+{{- $persistence := .Values.persistence | default dict -}}
+{{- if ne (get $persistence "enabled" | toString) "false" -}}true{{- end -}}
+{{- end -}}
+
 {{- define "vidimus.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
