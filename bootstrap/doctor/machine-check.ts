@@ -117,7 +117,8 @@ function checkDisk(settings: Settings, machine: Machine): Finding {
     return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
   if (free < LEAST_DISK_MIB)
     return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
-  if (free < LITTLE_DISK_MIB) return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
+  if (free < LITTLE_DISK_MIB)
+    return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
   return volatileFolder(folder, settings, machine) ?? ok('disk', message);
 }
 
