@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { MasterCipher } from '../../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../../adapters/persistence/orm-store.ts';
+import type { CleanUpPlace } from '../../../application/ports/maintenance.ts';
 import type { Store } from '../../../application/ports/store.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -148,7 +149,15 @@ export function describeDatabase(
         await stepsOf(store, own).openSession(session, aGrant(session));
         await stepsOf(store, own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
         const later = new Date('2019-01-02T00:00:00Z');
-        await store.maintenance.cleanUpSessions(later, 100, { ttlSeconds: 86_400 });
+        let place: CleanUpPlace | undefined;
+        do {
+          ({ next: place } = await store.maintenance.cleanUpSessions(
+            later,
+            100,
+            { ttlSeconds: 86_400 },
+            place,
+          ));
+        } while (place !== undefined);
         await rawSql(url, async (run) => {
           const rows = (table: string) => run(`select * from ${table} where tenant_id = '${own}'`);
           const sessions = await rows('sessions');
