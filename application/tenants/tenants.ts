@@ -155,10 +155,8 @@ function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
 
 /** Keys that a removal destroys before it answers; the job takes the rest. */
 const MAX_DESTROYED = 20;
-/** Rows that one batch removes. */
+/** Rows that are removed before the caller gets an answer, so that a small tenant is gone at once; the job removes the rest. */
 const BATCH = 500;
-/** Batches that the caller waits for, so that a small tenant is gone at once; the job removes the rest. */
-const BATCHES = 3;
 
 /** Removes a tenant with everything that is its own. Its tokens end at once, and nothing of it is served any more. */
 export class DeleteTenant extends needs({ ...DESTROYING, eventBus: EventBus }) {
@@ -177,9 +175,7 @@ export class DeleteTenant extends needs({ ...DESTROYING, eventBus: EventBus }) {
     const { maintenance } = store;
     try {
       const now = await maintenance.time();
-      for (let batch = 0; batch < BATCHES; batch++) {
-        if ((await maintenance.removeRemains(now, BATCH)) < BATCH) return;
-      }
+      await maintenance.removeRemains(now, BATCH);
     } catch (error) {
       log.error('the remains of a tenant are left to the job', { tenant }, error);
     }

@@ -60,11 +60,16 @@ const FORGET_FALLEN = named(
   'forget_fallen',
   'delete from fallen_batches where tenant_id = $1 and batch_id = $2',
 );
+/** The last of the next `$2` rows, how many they are, and how many of them have ended. */
 const WALK = named(
   'walk_followed',
-  `select tenant_id, list_id, idx, batch_id, ends_at <= $1 as has_ended from followed_statuses
-   where (tenant_id, list_id, idx, batch_id) > ($3, $4, $5, $6)
-   order by tenant_id, list_id, idx, batch_id limit $2`,
+  `with visited as materialized (
+     select tenant_id, list_id, idx, batch_id, ends_at from followed_statuses
+     where (tenant_id, list_id, idx, batch_id) > ($3, $4, $5, $6)
+     order by tenant_id, list_id, idx, batch_id limit $2)
+   select tenant_id, list_id, idx, batch_id, (select count(*) from visited) as visited,
+     (select count(*) from visited where ends_at <= $1) as ended
+   from visited order by tenant_id desc, list_id desc, idx desc, batch_id desc limit 1`,
 );
 /** Between the last place and this one; what is inserted meanwhile has not ended. */
 const FORGET_ENDED = named(
@@ -180,13 +185,12 @@ export function followedWallets(
       await sql.change(FORGET_FALLEN, tenantId, batchId);
     },
     async forgetEnded(now, limit, place = START) {
-      const seen = await sql.all(WALK, now.getTime(), limit, ...place);
-      const last = seen.at(-1);
+      const [last] = await sql.all(WALK, now.getTime(), limit, ...place);
       if (last === undefined) return { gone: 0, place: undefined };
       const next = placeOf(last);
-      const hasEnded = seen.some((row) => Boolean(row['has_ended']));
+      const hasEnded = Number(last['ended']) > 0;
       const gone = hasEnded ? await sql.change(FORGET_ENDED, now.getTime(), ...place, ...next) : 0;
-      return { gone, place: seen.length < limit ? undefined : next };
+      return { gone, place: Number(last['visited']) < limit ? undefined : next };
     },
     async forgetIdleLists(now, limit) {
       await sql.change(DROP_IDLE, now.getTime() - IDLE_MS, limit);
