@@ -1,9 +1,12 @@
+import { createRequire } from 'node:module';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { EXPIRY_STATEMENTS } from '../../adapters/persistence/maintenance/expiry.ts';
 import { VISIT_DUE_SESSIONS } from '../../adapters/persistence/maintenance/retention.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { outcomeQuery } from '../../adapters/persistence/session-rates.ts';
 import type { Statement } from '../../adapters/persistence/statement.ts';
+import { listSessionsQuery, sessionPlaceQuery } from '../../adapters/persistence/statements.ts';
 import type { TenantCaller } from '../../application/caller.ts';
 import type { EventBus } from '../../application/ports/event-bus.ts';
 import type { ExpiryPlace, Maintenance } from '../../application/ports/maintenance.ts';
@@ -20,6 +23,12 @@ import { stepsOf } from './store/steps.ts';
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 const ABOVE_INT = 3_000_000_000;
+type PlanStep = { readonly parent: number; readonly detail: string };
+/** The driver of the service: the SQLite of Node plans without samples of the values. */
+const Driver: new (
+  file: string,
+) => { prepare(text: string): { all(...values: readonly unknown[]): PlanStep[] }; close(): void } =
+  createRequire(import.meta.url)('better-sqlite3');
 
 for (const kind of databases()) {
   describe(`Jobs on ${kind.name}`, () => {
@@ -80,7 +89,7 @@ for (const kind of databases()) {
         await fill(2_000, now);
         const few = await cost();
         const due = () =>
-          blocksOf(VISIT_DUE_SESSIONS, [
+          blocksOf(VISIT_DUE_SESSIONS.postgres, [
             now,
             tenantId,
             'full',
@@ -95,6 +104,46 @@ for (const kind of databases()) {
         expect(await due(), 'clean-up-sessions').to.be.at.most(nothingDue + 3);
         // A tenth of a percent of the day is in the range: 3 sessions of 2,000, and 35 of 20,000.
         expect(await cost()).to.be.at.most(few + 60);
+      });
+    }
+
+    if (kind.name === 'sqlite') {
+      it('jobs and lists read sessions in the order of an index, also where one tenant has nearly all of them', async () => {
+        const now = Date.now();
+        await fill(20_000, now);
+        await raw.run('analyze');
+        const after = { createdAt: new Date(now - 3_600_000), id: 'm' };
+        const kinds = ['issuance'] as const;
+        type Asked = { readonly statement: Statement; readonly parameters: readonly unknown[] };
+        const ofTenant = ({ statement, parameters }: Asked): Asked => ({
+          statement,
+          parameters: [tenantId, ...parameters],
+        });
+        const statements: readonly Asked[] = [
+          { statement: EXPIRY_STATEMENTS.sqlite, parameters: [now, now - 3_600_000, -1, 500] },
+          {
+            statement: VISIT_DUE_SESSIONS.sqlite,
+            parameters: [now, tenantId, 'full', now - 60_000, Number.MIN_SAFE_INTEGER, '', 500],
+          },
+          ...[true, false].flatMap((ascending) =>
+            [{}, { since: new Date(now - 7_200_000), until: new Date(now) }].flatMap((range) => [
+              ofTenant(listSessionsQuery({ kinds, limit: 25, ascending, after, ...range, through: after })),
+              ofTenant(sessionPlaceQuery({ ascending, after, ...range }, 10_000)),
+            ]),
+          ),
+          ofTenant(outcomeQuery({ kinds, since: new Date(0), failed: true, limit: 25, after })),
+        ];
+        const file = new Driver(database.url.replace('sqlite:', ''));
+        /** Steps that read more than the index leads to, or sort what was read from the table. */
+        const dearSteps = ({ statement: { text }, parameters }: Asked) => {
+          const values = Array.from(text.matchAll(/\$(\d+)/g), ([, place]) => parameters[Number(place) - 1]);
+          const plan = file.prepare(`explain query plan ${text.replaceAll(/\$\d+/g, '?')}`).all(...values);
+          const reading = plan.find(({ detail }) => /^(SEARCH|SCAN) (s|sessions)\b/.test(detail));
+          return plan.filter(({ parent }) => parent === reading?.parent).map(({ detail }) => detail);
+          for (const asked of statements) expect(dearSteps(asked), asked.statement.name).to.deep.equal([]);
+        };
+        for (const statement of statements) expect(dearSteps(statement), statement.name).to.deep.equal([]);
+        file.close();
       });
     }
 

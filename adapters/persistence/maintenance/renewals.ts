@@ -12,8 +12,9 @@ import type { JobSql } from './job-sql.ts';
  */
 export const dayOf = (column: string) => `(${column}) - (${column}) % 86400000`;
 
+/** `+` keeps databases from reading all grants that have not expired. */
 const LIVING_GRANT = `g.tenant_id = s.tenant_id and g.session_id = s.id and g.consumed_at is not null
-  and g.revoked_at is null and g.expires_at > $1`;
+  and g.revoked_at is null and +g.expires_at > $1`;
 
 /** A wallet may renew what the session `s` issued at the time `$1`. */
 export const IS_RENEWED = `s.kind <> 'verification' and s.issued_mask <> 0

@@ -12,7 +12,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { HIDDEN } from '../rows/session-codec.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
-import { listOf, named, type Row } from '../statement.ts';
+import { listOf, named, type Row, type Statement } from '../statement.ts';
 import { BatchSize } from './batch-size.ts';
 import { UNSENT } from './event-log.ts';
 import { postgresJobs, sqliteJobs } from './job-sql.ts';
@@ -55,21 +55,25 @@ const TO_DO = `case
   when $3 <> 'full' and s.kind <> '${HIDDEN}' and s.request is null and s.outcome is null then 'nothing'
   when s.status in (${OPEN}) and s.expires_at > $1 then 'wait'
   when exists (select 1 from deferred_transactions w where w.tenant_id = $2 and w.session_id = s.id
-    and w.status in (${WAITING}) and w.expires_at > $1) then 'wait'
+    and w.status in (${WAITING}) and +w.expires_at > $1) then 'wait'
   when ${IS_RENEWED} then 'reduce'
   else 'clean' end`;
 
 /** The next `$7` sessions of the tenant `$2` up to `$4` in the order of their creation: those with something to do, and the last. */
-const VISIT = named(
-  'visit_due_sessions',
-  `with visited as materialized (
-     select s.id, s.created_at, ${TO_DO} as to_do from sessions s
-     where s.tenant_id = $2 and s.created_at <= $4 and s.created_at >= $5 and (s.created_at, s.id) > ($5, $6)
+const visit = (source: string, behind: string) =>
+  named(
+    'visit_due_sessions',
+    `with visited as materialized (
+     select s.id, s.created_at, ${TO_DO} as to_do from ${source}
+     where s.tenant_id = $2 and s.created_at <= $4 and s.created_at >= $5 and ${behind}
      order by s.created_at, s.id limit $7)
    select visited.*, 0 as is_last from visited where to_do <> 'nothing'
    union all
    select * from (select visited.*, 1 as is_last from visited order by created_at, id limit 1 offset $7 - 1) l`,
-);
+  );
+const VISIT_POSTGRES = visit('sessions s', '(s.created_at, s.id) > ($5, $6)');
+/** Where statistics say that one tenant has nearly all sessions, SQLite would use the index for a comparison of pairs only, and sort. */
+const VISIT_SQLITE = visit('sessions s indexed by sessions_by_creation', '(s.created_at > $5 or s.id > $6)');
 
 /** Of a batch that cannot be revoked: once its session is gone, nothing asks for it. */
 const NO_STATUS = 'status_list_id is null';
@@ -274,7 +278,7 @@ export function postgresCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp
   const steps: Steps = {
     tenants: (now, ttlSeconds, after) => sql.query(TENANTS_POSTGRES, [now.getTime(), ttlSeconds, after]),
     async page(now, tenant, after, limit) {
-      const rows = await sql.query(VISIT, visitParameters(now, tenant, after, limit));
+      const rows = await sql.query(VISIT_POSTGRES, visitParameters(now, tenant, after, limit));
       const { clean, reduce: renewed, page } = readVisit(rows, limit);
       let counts = NOTHING;
       let leftFrom = page.leftFrom;
@@ -315,7 +319,10 @@ export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
         counts,
       } = await sql.transaction((run) =>
         size.timed(() => {
-          const found = readVisit(run.all(VISIT, ...visitParameters(now, tenant, after, limit)), limit);
+          const found = readVisit(
+            run.all(VISIT_SQLITE, ...visitParameters(now, tenant, after, limit)),
+            limit,
+          );
           return { ...found, counts: cleanUpSqlite(run, now, tenant, found.clean) };
         }),
       );
@@ -362,4 +369,7 @@ function cleanUpSqlite(
 }
 
 /** For tests, which look at its plan. */
-export const VISIT_DUE_SESSIONS = VISIT;
+export const VISIT_DUE_SESSIONS: Readonly<Record<'postgres' | 'sqlite', Statement>> = {
+  postgres: VISIT_POSTGRES,
+  sqlite: VISIT_SQLITE,
+};
