@@ -139,10 +139,13 @@ for (const kind of databases()) {
           const values = Array.from(text.matchAll(/\$(\d+)/g), ([, place]) => parameters[Number(place) - 1]);
           const plan = file.prepare(`explain query plan ${text.replaceAll(/\$\d+/g, '?')}`).all(...values);
           const reading = plan.find(({ detail }) => /^(SEARCH|SCAN) (s|sessions)\b/.test(detail));
-          return plan.filter(({ parent }) => parent === reading?.parent).map(({ detail }) => detail);
-          for (const asked of statements) expect(dearSteps(asked), asked.statement.name).to.deep.equal([]);
+          return plan
+            .filter(
+              ({ parent, detail }) => parent === reading?.parent && /^SCAN|ANY\(|TEMP B-TREE/.test(detail),
+            )
+            .map(({ detail }) => detail);
         };
-        for (const statement of statements) expect(dearSteps(statement), statement.name).to.deep.equal([]);
+        for (const asked of statements) expect(dearSteps(asked), asked.statement.name).to.deep.equal([]);
         file.close();
       });
     }
