@@ -118,7 +118,10 @@ describe('a PostgreSQL user who may not create tables', () => {
     await rawSql(owner, async (run) => {
       await run('create schema elsewhere');
       await run(`grant usage on schema elsewhere to "${user}"`);
-      await run(`alter role "${user}" set search_path = elsewhere`);
+      // In this database only: other tests work with the same user.
+      await run(
+        `alter role "${user}" in database "${new URL(owner).pathname.slice(1)}" set search_path = elsewhere`,
+      );
     });
     const ended = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url });
     expect([ended.code, ended.stderr]).to.satisfy(
