@@ -6,7 +6,7 @@ import { isTerminal, type SessionStatus } from '../../domain/sessions/session.ts
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { lengthOf } from '../../domain/shared/json.ts';
 import { expiryBucket, sessionQuotaError } from '../../domain/tenants/session-quota.ts';
-import { AUTHORIZATIONS, DEFERRED } from './rows/authorization-codec.ts';
+import { DEFERRED } from './rows/authorization-codec.ts';
 import { CHANGED_CREDENTIALS, CHANGED_OUTCOME, type Parts } from './rows/change-columns.ts';
 import type { Fields } from './rows/columns.ts';
 import { GRANTS, SESSIONS } from './rows/session-codec.ts';
@@ -31,7 +31,7 @@ const ROW_BYTES = 512;
 /** What is sealed is a third longer than before, and has a key id, a nonce and a tag. */
 const sealedLength = (length: number) => Math.ceil((length * 4) / 3) + 64;
 
-/** What a session, an authorization or a deferred transaction counts while it is open. */
+/** What a session or a deferred transaction counts while it is open. */
 type OpenSize = {
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -119,23 +119,12 @@ export class OpenSessionBytes {
   record(tenantId: TenantId, change: Change, parts: Parts, committed: Committed): void {
     if (!committed.done) return;
     const { opens } = change;
-    const [session, authorization, deferred] = [opens?.session, opens?.authorization, opens?.deferred];
+    const [session, deferred] = [opens?.session, opens?.deferred];
     if (session !== undefined && !isTerminal(session.status))
       this.#put(tenantId, session.id, { ...newSession(session, parts), answerBytes: keptBytes(change) });
     if (opens?.grant !== undefined) {
       const bucket = expiryBucket(this.#now, opens.grant.expiresAt.getTime());
       this.#add(tenantId, bucket, grantBytes(parts));
-    }
-    if (authorization !== undefined)
-      this.#put(
-        tenantId,
-        authorization.id,
-        newSize(authorization, authorizationBytes(parts.newAuthorization)),
-      );
-    if (change.authorization !== undefined) {
-      const { id, stage } = change.authorization;
-      if (stage === 'done') this.#end(tenantId, id);
-      else this.#put(tenantId, id, newSize(change.authorization, authorizationBytes(parts.authorization)));
     }
     if (deferred !== undefined) this.#put(tenantId, deferred.id, newSize(deferred, deferredBytes(parts)));
     if (change.deferred !== undefined) this.#recordDeferred(tenantId, change.deferred, parts);
@@ -159,17 +148,6 @@ export class OpenSessionBytes {
         requestBytes: SESSION_ROW_BYTES + lengthIn(row, 'request') + lengthIn(row, 'configuration_ids'),
         resultBytes: lengthIn(row, 'outcome'),
         answerBytes: this.#sizes.peek(id)?.answerBytes ?? 0,
-      });
-  }
-
-  observeAuthorization(id: string, row: Row, createdAt: Date): void {
-    if (this.#isCounted(createdAt.getTime()))
-      this.#sizes.set(id, {
-        createdAt: createdAt.getTime(),
-        expiresAt: Number(row['expires_at']),
-        requestBytes: ROW_BYTES + lengthIn(row, 'document'),
-        resultBytes: 0,
-        answerBytes: 0,
       });
   }
 
@@ -352,15 +330,14 @@ export class OpenSessionBytes {
 }
 
 /**
- * Bytes for which a change needs room in the quota. A code for a session that is open already needs none: it takes the place of
- * its authorization.
+ * Bytes for which a change needs room in the quota. What wallets push before anybody logged in does not count: strangers would
+ * take the room of the tenant's own requests. Limits of calls bound it.
  */
 export function bytesToReserve(change: Change, parts: Parts): number {
   const { opens } = change;
   if (opens === undefined) return 0;
   return (
     (opens.session === undefined ? 0 : bytesOf(newSession(opens.session, parts)) + keptBytes(change)) +
-    (opens.authorization === undefined ? 0 : authorizationBytes(parts.newAuthorization)) +
     (opens.deferred === undefined ? 0 : deferredBytes(parts))
   );
 }
@@ -396,13 +373,11 @@ function newSession(session: Lifetime, { newSession: fields }: Parts): OpenSize 
 const [REQUEST, CONFIGURATION_IDS, OUTCOME] = ['request', 'configuration_ids', 'outcome'].map((column) =>
   SESSIONS.columns.indexOf(column),
 ) as [number, number, number];
-const DOCUMENT = AUTHORIZATIONS.columns.indexOf('document');
 const GRANT_DOCUMENT = GRANTS.columns.indexOf('document');
 const HOLDER_KEYS = DEFERRED.columns.indexOf('holder_keys');
 
 /** The row of a grant itself counts with its session. */
 const grantBytes = ({ newGrant }: Parts) => lengthAt(newGrant, GRANT_DOCUMENT);
-const authorizationBytes = (fields: Fields | undefined) => ROW_BYTES + lengthAt(fields, DOCUMENT);
 const deferredBytes = ({ newDeferred }: Parts) => ROW_BYTES + lengthAt(newDeferred, HOLDER_KEYS);
 const keptBytes = ({ keeps }: Change) =>
   keeps === undefined ? 0 : ROW_BYTES + sealedLength(lengthOf(keeps.said));

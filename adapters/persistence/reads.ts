@@ -39,9 +39,7 @@ export type ListingStatements = {
 /** What is called with the one session, authorization or deferred transaction that a read is about. */
 type Listeners = {
   readonly touched?: (id: SessionId) => void;
-  readonly sessionBytes?:
-    | Pick<OpenSessionBytes, 'observeSession' | 'observeAuthorization' | 'observeDeferred'>
-    | undefined;
+  readonly sessionBytes?: Pick<OpenSessionBytes, 'observeSession' | 'observeDeferred'> | undefined;
 };
 
 export function tenantReads(
@@ -152,7 +150,6 @@ export function tenantReads(
     async authorization(id) {
       const found = (row: Row) => {
         const authorization = readAuthorization(cipher, row);
-        sessionBytes?.observeAuthorization(id, row, authorization.createdAt);
         return authorization;
       };
       const read = await withTenant(found, statements.FIND_AUTHORIZATION, id);

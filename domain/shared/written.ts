@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { letters, unknownMember } from './closest-name.ts';
+import { isJsonObject } from './json.ts';
 
 /**
  * An object that people write. A member that it does not know is refused: one who wrote `txCode` for `tx_code` would
@@ -16,7 +17,9 @@ export function writtenFreely<Shape extends z.ZodRawShape>(shape: Shape) {
   // Also where another member is missing: that may be the one that is misspelt.
   const always = { when: () => true };
   return z.looseObject(shape).superRefine((value, context) => {
-    for (const name of Object.keys(Object(value))) {
+    // A text has a key for each of its characters.
+    if (!isJsonObject(value)) return;
+    for (const name of Object.keys(value)) {
       if (known.includes(name) || !spelled.has(letters(name))) continue;
       context.addIssue({ code: 'custom', path: [name], message: unknownMember(name, known) });
     }

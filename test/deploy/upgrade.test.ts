@@ -29,7 +29,7 @@ import { createTenant } from '../support/test-service.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LAST_OF_FIRST = 7;
 /** Flows of a load between two steps of a rolling upgrade. */
-const FLOWS_PER_STEP = 10;
+const FLOWS_PER_STEP = 6;
 
 /** @returns what `work` had to say, again and again, while something starts. */
 async function whileStarting<T>(

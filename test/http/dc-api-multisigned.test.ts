@@ -115,7 +115,7 @@ describe('a request through the Digital Credentials API that several keys sign',
       [
         'with keys that would not sign',
         { furtherAccessKeyChainIds: ['bank'] },
-        /with dcApiRequest multisigned alone/,
+        /only with dcApiRequest multisigned/,
       ],
       [
         'with the key that signs anyway',

@@ -1,4 +1,6 @@
-import { renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { bringUp } from '../../adapters/persistence/database.ts';
 import { databases, rawSql, type TestDatabase } from './databases.ts';
 import { startTestService, type TestService } from './test-service.ts';
@@ -28,8 +30,9 @@ export function describeUpgrade(
         database = await openEmpty();
         if (database === undefined) return this.skip();
         const { url } = database;
+        let folder = newDataFolder();
         const start = async () => {
-          const service = await startTestService({ DATABASE_URL: url });
+          const service = await startTestService({ DATABASE_URL: url, DATA_FOLDER: folder });
           running = service;
           const close = async () => {
             running = undefined;
@@ -37,7 +40,13 @@ export function describeUpgrade(
           };
           return { ...service, close };
         };
-        upgrade = { kind, url, start, goBack: (migration) => goBack(kind, url, migration) };
+        upgrade = { kind, url, start, goBack };
+        async function goBack(migration: string): Promise<void> {
+          await goBackTo(kind, url, migration);
+          // The older release kept no record of how far the database was.
+          rmSync(folder, { recursive: true });
+          folder = newDataFolder();
+        }
       });
       afterEach(async () => {
         await running?.close();
@@ -48,8 +57,10 @@ export function describeUpgrade(
   }
 }
 
+const newDataFolder = () => mkdtempSync(join(tmpdir(), 'vidimus-upgrade-'));
+
 /** Puts the tables aside, makes those of the older release, and copies into them what they have room for. */
-async function goBack(kind: Upgrade['kind'], url: string, migration: string): Promise<void> {
+async function goBackTo(kind: Upgrade['kind'], url: string, migration: string): Promise<void> {
   const isSqlite = kind === 'sqlite';
   const former = `${url.slice('sqlite:'.length)}-former`;
   await rawSql(url, (run) =>
