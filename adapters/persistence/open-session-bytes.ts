@@ -203,7 +203,8 @@ export class OpenSessionBytes {
     [this.#endedSessions, this.#staleTenants] = [[], new Set()];
     try {
       this.#countedSince ??= await this.#sql.countedSince();
-      await this.#releaseStored(endedSessions.splice(0));
+      await this.#releaseStored(endedSessions);
+      endedSessions.length = 0;
       [this.#inFlight, this.#pending] = [this.#pending, new Map()];
       // What only this process writes it need not read back.
       if (this.#sql.isShared) for (const tenantId of this.#inFlight.keys()) staleTenants.add(tenantId);
@@ -218,6 +219,8 @@ export class OpenSessionBytes {
       this.#inFlight = new Map();
       for (const tenantId of staleTenants) this.#note(tenantId, sums.get(tenantId) ?? 0, now);
     } catch (error) {
+      // Not released yet, unless their sizes were read.
+      this.#endedSessions.unshift(...endedSessions);
       for (const [tenantId, { buckets }] of this.#inFlight)
         for (const [bucket, bytes] of buckets) this.#addTo(tenantId, bucket, bytes);
       this.#inFlight = new Map();

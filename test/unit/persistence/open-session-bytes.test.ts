@@ -35,6 +35,7 @@ class Table implements SessionBytesSql {
   }
 
   async sizes(sessions: readonly { readonly tenantId: string; readonly id: string }[]) {
+    if (!this.isReachable) throw new StoreUnavailable();
     return sessions.flatMap(({ tenantId, id }) => {
       const session = this.sessions.get(id);
       return session === undefined ? [] : [{ tenantId, ...session }];
@@ -144,6 +145,21 @@ describe('OpenSessionBytes', () => {
     await other.flush();
     await other.flush();
     expect(other.usedBy(ACME)).to.equal(1_500);
+  });
+
+  it('frees those bytes later when the sizes cannot be read', async () => {
+    const table = new Table();
+    const [here, there] = [new OpenSessionBytes(table, 10_000), new OpenSessionBytes(table, 10_000)];
+    await open(here, 'one');
+    await here.flush();
+    table.sessions.set('one', { createdAt: START, expiresAt: START + 5 * MINUTE, bytes: 2_000 - ROW });
+    await there.reserve(ACME, 0, at(0));
+    complete(there, 'one');
+    table.isReachable = false;
+    await there.flush().catch(() => {});
+    table.isReachable = true;
+    await there.flush();
+    expect(table.sum(ACME, START)).to.equal(0);
   });
 
   it('comes to nothing where an end is written before the creation by another process', async () => {
