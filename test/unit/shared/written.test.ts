@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { z } from 'zod';
 import { readOnlyNames } from '../../../adapters/http/read-only-members.ts';
 import type { Route } from '../../../adapters/http/route.ts';
@@ -106,4 +107,18 @@ describe('What a change may have', () => {
       expect('data' in read ? read.data : undefined).to.deep.equal(isFit ? change : undefined);
     });
   }
+});
+
+describe('A text in place of an object', () => {
+  afterEach(() => sinon.restore());
+
+  it('is rejected without a look at each of its characters', () => {
+    const keys = sinon.spy(Object, 'keys');
+    const read = writtenFreely({ type: z.string() }).safeParse('x'.repeat(1_000));
+    const enumerated = keys.args
+      .flat()
+      .filter((value) => typeof value === 'string' || value instanceof String);
+    expect(read.success).to.equal(false);
+    expect(enumerated).to.deep.equal([]);
+  });
 });
